@@ -98,10 +98,12 @@ std::string chosen(const EdgeTensors& edges, ChoiceCase run, const std::vector<s
 
 // Collective. Returns rank 0's text on all ranks.
 std::string from_first(World& world, std::string text) {
-  std::uint64_t size = text.size();
-  world.broadcast(std::as_writable_bytes(std::span(&size, 1)), 0);
-  text.resize(size);
-  if (size > 0) world.broadcast(std::as_writable_bytes(std::span(text)), 0);
+  together(world, "while ranks shared a choice", [&] {
+    std::uint64_t size = text.size();
+    world.broadcast(std::as_writable_bytes(std::span(&size, 1)), 0);
+    text.resize(size);
+    if (size > 0) world.broadcast(std::as_writable_bytes(std::span(text)), 0);
+  });
   return text;
 }
 

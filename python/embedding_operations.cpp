@@ -254,16 +254,18 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
           const auto ranks = static_cast<std::uint64_t>(world_.ranks_of_host().size());
           require_memory((Bytes(piece.nbytes()) * ranks).value, "the whole table on each rank");
         });
-        return piece.to(torch::kCPU, false, true).contiguous();
+        return piece.to(torch::kCPU, false, true).contiguous();  // no rank waits any more
       }
       on_all_or_none(world_, [&] {  // the pieces, and the table that is made of them, on each rank
         const auto ranks = static_cast<std::uint64_t>(world_.ranks_of_host().size());
         require_memory((Bytes(rows) * width * piece.element_size() * 2 * ranks).value,
                        "the whole table on each rank");
       });
-      const Tensor here = piece.cpu().contiguous();
-      const auto parts =
-          world_.all_gather({static_cast<const std::byte*>(here.const_data_ptr()), here.nbytes()});
+      const auto parts = together(world_, "while gathering an embedding table", [&] {
+        const Tensor here = piece.cpu().contiguous();
+        return world_.all_gather(
+            {static_cast<const std::byte*>(here.const_data_ptr()), here.nbytes()});
+      });
       const Tensor all =
           torch::empty({static_cast<std::int64_t>(rows), static_cast<std::int64_t>(width)},
                        torch::device(torch::kCPU).dtype(piece.scalar_type()));
@@ -345,7 +347,7 @@ c10::intrusive_ptr<EmbeddingsHandle> make_embeddings(const GivenTables& given, s
       layout.emplace(tables, static_cast<std::uint64_t>(width), world.size());
     });
     const std::string first = first_failure(world, failure);
-    require<UsageError>(first.empty(), "{}", first);
+    require_on_all<UsageError>(first.empty(), "{}", first);
     if (world.size() > 1) require_equal_tables(world, *layout, rules);
     return c10::make_intrusive<EmbeddingsHandle>(*layout, rules, device);
   });

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "plait/base/fault.h"
 #include "plait/base/gpu.h"
 #include "plait/base/parallel.h"
 #include "plait/exchange/machine_rates.h"
@@ -134,24 +135,29 @@ Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
     require<UsageError>(loop_weight == 1 || edge_weight.has_value(),
                         "loop_weight is {}, but the edges have no weights; give edge_weight",
                         loop_weight);
+    const Route route{
+        .strategy = parse_strategy(strategy), .wire = parse_wire(wire), .gpu = place.is_cuda()};
     const ThreadCount threads(thread_share());
     const std::lock_guard lock(operation_mutex());
-    const AnyCsr csr = csr_of({edge_index, num_nodes, edge_weight}, partition);
     World& world = current_world();
+    AnyCsr csr;
+    PartitionRef owners;
+    bool symmetric = false;
+    prepare_on_all(world, [&] {
+      fault_point();
+      csr = csr_of({edge_index, num_nodes, edge_weight}, partition);
+      owners = partition
+                   ? *partition
+                   : c10::make_intrusive<PartitionHandle>(
+                         make_partition(PartitionScheme::edges, csr, world.size()), std::nullopt);
+      symmetric = is_symmetric(csr);
+    });
     if (place.is_cuda()) take_measured_machine(world);
-    const PartitionRef owners =
-        partition ? *partition
-                  : c10::make_intrusive<PartitionHandle>(
-                        make_partition(PartitionScheme::edges, csr, world.size()), std::nullopt);
     const ShardOptions shards{.one_loop_each = one_loop_each,
                               .loop_weight = static_cast<float>(loop_weight),
                               .slot_vertices = true};  // by which attention is dropped
-    return c10::make_intrusive<GraphHandle>(
-        world, csr, is_symmetric(csr), owners->partition,
-        ExchangeOptions{.route = {.strategy = parse_strategy(strategy),
-                                  .wire = parse_wire(wire),
-                                  .gpu = place.is_cuda()},
-                        .shards = shards});
+    return c10::make_intrusive<GraphHandle>(world, csr, symmetric, owners->partition,
+                                            ExchangeOptions{.route = route, .shards = shards});
   });
 }
 

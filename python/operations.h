@@ -15,6 +15,7 @@
 #include "plait/kernels/dropout.h"
 #include "plait/nn/operations/graph_handle.h"
 #include "plait/partition/partition.h"
+#include "plait/symmetric/agreement.h"
 
 namespace plait {
 
@@ -107,6 +108,22 @@ auto with_python_errors(Body body) {
   } catch (const Error& error) {
     C10_THROW_ERROR(Error, error.what());
   }
+}
+
+// Collective. Calls `work`, which is this rank's alone, before ranks meet: if it fails on one rank,
+// all throw (on_all_or_none()); libtorch's errors of arguments and of memory keep their kinds.
+template <class Work>
+void prepare_on_all(World& world, Work work) {
+  if (world.size() == 1) return work();
+  on_all_or_none(world, [&] {
+    try {
+      work();
+    } catch (const c10::ValueError& error) {
+      throw UsageError(error.what_without_backtrace());
+    } catch (const c10::OutOfMemoryError& error) {
+      throw DoesNotFitError(error.what_without_backtrace());
+    }
+  });
 }
 
 }  // namespace plait

@@ -195,11 +195,19 @@ PartitionRef partition_of_edges(const Tensor& edge_index, std::int64_t num_nodes
     const ThreadCount threads(thread_share());
     const PartitionScheme parsed = parse_partition_scheme(scheme);
     const ReorderMethod method = parse_reorder_method(reorder);
-    AnyCsr csr = build_csr(edge_list_of({edge_index, num_nodes, edge_weight}));
+    AnyCsr csr;
+    bool symmetric = false;
+    const auto build = [&] {
+      csr = build_csr(edge_list_of({edge_index, num_nodes, edge_weight}));
+      symmetric = method != ReorderMethod::none && is_symmetric(csr);
+    };
     Buffer<std::uint64_t> order;
-    if (method != ReorderMethod::none) {
+    if (method == ReorderMethod::none) {
+      build();
+    } else {
       const std::lock_guard lock(operation_mutex());
-      order = shared_order(current_world(), method, {csr, is_symmetric(csr)});
+      prepare_on_all(current_world(), build);
+      order = shared_order(current_world(), method, {csr, symmetric});
     }
     if (!order.empty()) csr = renumbered({.graph = std::move(csr)}, order.span()).graph;
     Partition partition = make_partition(parsed, csr, current_world().size());

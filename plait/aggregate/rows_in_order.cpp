@@ -4,6 +4,7 @@
 
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
+#include "plait/symmetric/agreement.h"
 #include "plait/world/gather.h"
 
 namespace plait {
@@ -21,14 +22,15 @@ Buffer<float> values_by_rank(World& world, std::span<const float> own) {
   const std::vector<std::uint64_t> sizes = gather_values(world, std::uint64_t{own.size()});
   Buffer<float> all;
   std::vector<std::span<std::byte>> receive(ranks);
-  if (world.rank() == 0) {
+  on_all_or_none(world, [&] {
+    if (world.rank() != 0) return;
     std::uint64_t sum = 0;
     for (const std::uint64_t size : sizes) sum += size;
     all = Buffer<float>(sum);
     std::uint64_t at = 0;
     for (std::size_t rank = 0; rank < ranks; at += sizes[rank++])
       receive[rank] = std::as_writable_bytes(all.span().subspan(at, sizes[rank]));
-  }
+  });
   std::vector<std::span<const std::byte>> send(ranks);
   send[0] = std::as_bytes(own);
   world.all_to_all(send, receive);

@@ -162,6 +162,14 @@ std::string shortage(const World& world, const PhasePlans& plan) {
       [&] { require_memory(needed, plan.name + " on a GPU", gpu_free_memory(needed)); });
 }
 
+// Collective. Returns what `find` finds; if one rank cannot, all throw.
+template <class Find>
+auto found_on_all(World& world, const Find& find) {
+  decltype(find()) found;
+  on_all_or_none(world, [&] { found = find(); });
+  return found;
+}
+
 }  // namespace
 
 MemoryPlan plan_run(const AnyCsr& graph, bool symmetric, const Partition& partition,
@@ -175,8 +183,10 @@ std::vector<std::string> refusals_of(World& world, const AnyCsr& graph, bool sym
                                      const Partition& partition, std::span<const NamedRun> runs) {
   know_machine(world, runs);
   const auto refusal = [&](const PartitionQuality& quality, const NamedRun& named) {
-    return first_failure(world,
-                         shortage(world, plan_of(graph, symmetric, partition, quality, named)));
+    return first_failure(world, found_on_all(world, [&] {
+                           return shortage(world,
+                                           plan_of(graph, symmetric, partition, quality, named));
+                         }));
   };
   const auto refusals = [&](const PartitionQuality& quality) {
     std::vector<std::string> texts;
@@ -184,13 +194,13 @@ std::vector<std::string> refusals_of(World& world, const AnyCsr& graph, bool sym
     return texts;
   };
   const auto fits = [](const std::string& text) { return text.empty(); };
-  const PartitionQuality least = least_of(graph, partition);
+  const PartitionQuality least = found_on_all(world, [&] { return least_of(graph, partition); });
   std::vector<std::string> texts = refusals(most_of(least, partition, edge_count(graph)));
   if (std::ranges::all_of(texts, fits)) return texts;
   for (std::size_t i = 0; i < texts.size(); ++i)
     texts[i] = refusal(least, at_least(world, runs[i]));
   if (std::ranges::none_of(texts, fits)) return texts;
-  return refusals(measure_partition(graph, partition));
+  return refusals(found_on_all(world, [&] { return measure_partition(graph, partition); }));
 }
 
 // Some rank has at least an even share of the vertices, but perhaps few edges. On the host, where
@@ -204,8 +214,9 @@ std::vector<std::string> refusals_by_counts(World& world, const GraphCounts& cou
     const std::uint64_t edges = named.run.route.gpu ? 0 : counts.edges / ranks;
     const PartitionQuality even{
         std::vector<PartQuality>(ranks, {.vertices = counts.vertices / ranks, .edges = edges})};
-    const std::string text =
-        shortage(world, plan_of(at_least(world, named), even, question_of(named.run, counts)));
+    const std::string text = found_on_all(world, [&] {
+      return shortage(world, plan_of(at_least(world, named), even, question_of(named.run, counts)));
+    });
     const bool fits = largest_of_all(world, text.empty() ? 1 : 0) > 0 || !world.one_host();
     texts.push_back(fits ? "" : first_failure(world, text));
   }
@@ -217,7 +228,7 @@ void require_run_fits(World& world, const AnyCsr& graph, bool symmetric, const P
   const NamedRun named{what, run};
   const std::string text =
       refusals_of(world, graph, symmetric, partition, std::span(&named, 1)).front();
-  require<DoesNotFitError>(text.empty(), "{}", text);
+  require_on_all<DoesNotFitError>(text.empty(), "{}", text);
 }
 
 }  // namespace plait

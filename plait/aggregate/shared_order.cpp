@@ -12,7 +12,10 @@ Buffer<std::uint64_t> shared_order(World& world, ReorderMethod method, const Reo
   });
   std::uint8_t any = !found.order.empty();
   world.broadcast(std::as_writable_bytes(std::span(&any, 1)), 0);
-  if (any != 0 && world.rank() != 0) found.order = Buffer<std::uint64_t>(vertex_count(input.graph));
+  on_all_or_none(world, [&] {
+    if (any != 0 && world.rank() != 0)
+      found.order = Buffer<std::uint64_t>(vertex_count(input.graph));
+  });
   world.broadcast(std::as_writable_bytes(found.order.span()), 0);
   return std::move(found.order);
 }

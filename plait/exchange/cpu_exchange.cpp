@@ -12,6 +12,7 @@
 #include "plait/base/saturating.h"
 #include "plait/base/timer.h"
 #include "plait/plan/choose.h"
+#include "plait/symmetric/agreement.h"
 #include "plait/world/difference.h"
 
 namespace plait {
@@ -55,7 +56,9 @@ struct CpuExchange::Meeting {
   std::uint64_t width;
   std::uint64_t number;  // of the rank's calls on this graph
 
-  // From the highest bit: the width, the last 16 bits of the number, the call.
+  static constexpr std::uint64_t kFailed = std::uint64_t{1} << 63;  // beside a word: see meet()
+
+  // From the highest bit but one: the width, the last 16 bits of the number, the call.
   std::uint64_t word() const {
     return width << 18 | (number & 0xffff) << 2 | static_cast<std::uint64_t>(call);
   }
@@ -72,7 +75,7 @@ struct CpuExchange::Meeting {
   }
 };
 
-void CpuExchange::meet(Meeting mine) {
+void CpuExchange::meet(Meeting mine, const std::optional<Error>& failure) {
   if (world_.size() == 1) return;
   mine.number = calls_;
   if (!rows_.shared()) {
@@ -82,13 +85,21 @@ void CpuExchange::meet(Meeting mine) {
   }
   const Timed timed("wait for ranks");
   AddTime time(cost_.waiting);
-  const std::vector<std::uint64_t> words = rows_.barrier(mine.word());
+  std::vector<std::uint64_t> words =
+      rows_.barrier(mine.word() | (failure ? Meeting::kFailed : std::uint64_t{0}));
+  bool failed = false;
+  for (std::uint64_t& word : words) {
+    failed = failed || (word & Meeting::kFailed) != 0;
+    word &= ~Meeting::kFailed;
+  }
   for (std::size_t rank = 1; rank < words.size(); ++rank)
-    require<UsageError>(words[rank] == words[0],
-                        "ranks call different operations on a graph: rank 0 is to {}, but rank {} "
-                        "to {}; every rank must make the same calls in the same order",
-                        Meeting::text_beside(words[0], words[rank]), rank,
-                        Meeting::text_beside(words[rank], words[0]));
+    require_on_all<UsageError>(
+        words[rank] == words[0],
+        "ranks call different operations on a graph: rank 0 is to {}, but rank {} "
+        "to {}; every rank must make the same calls in the same order",
+        Meeting::text_beside(words[0], words[rank]), rank,
+        Meeting::text_beside(words[rank], words[0]));
+  if (failed) agree_on_error(world_, failure, FailureOf::rank);
 }
 
 CpuExchange::CpuExchange(World& world, GraphShards shards, const Route& route,
@@ -98,12 +109,14 @@ CpuExchange::CpuExchange(World& world, GraphShards shards, const Route& route,
       route_(route),
       get_(traits_of(route.strategy).cpu.store == HaloStore::none),
       rows_(world) {
-  require<UsageError>(traits_of(route.strategy).cpu.possible,
-                      "strategy {} needs GPUs; use --gpus, or --strategy bulk",
-                      to_string(route.strategy));
-  forward_ = make(shards_.forward);
-  backward_ = make(shards_.backward());
-  make_rows(max_width);
+  require_on_all<UsageError>(traits_of(route.strategy).cpu.possible,
+                             "strategy {} needs GPUs; use --gpus, or --strategy bulk",
+                             to_string(route.strategy));
+  together(world_, "while placing a graph", [&] {
+    forward_ = make(shards_.forward);
+    backward_ = make(shards_.backward());
+    make_rows(max_width);
+  });
 }
 
 std::unique_ptr<StrategyRun> CpuExchange::make(const Shard& shard) {
@@ -141,21 +154,35 @@ RowSource CpuExchange::bring(Direction direction, const OwnRows& rows) {
   ++calls_;
   if (!std::exchange(rows_are_free_, false))
     meet({Meeting::Call::begin, rows.width});  // peers have read the last step's rows
+  const bool along = direction == Direction::along;
+  const auto bring_halo = [&] {
+    std::optional<Error> failure;
+    try {
+      place_rows(rows, of);
+    } catch (...) {
+      if (!rows_.shared()) throw;
+      failure.emplace(error_in_flight());
+    }
+    // Own rows of all ranks are in place.
+    meet({along ? Meeting::Call::along : Meeting::Call::against, rows.width}, failure);
+    delay_point();
+    fault_point();
+    StrategyRun& strategy = along ? *forward_ : *backward_;
+    return strategy.gather(stride, rows_, cost_);
+  };
+  // Ranks that share rows do not meet any more in this step, but those that send them do.
+  return rows_.shared() ? bring_halo() : together(world_, "in an exchange of rows", bring_halo);
+}
+
+void CpuExchange::place_rows(const OwnRows& rows, const Shard& shard) {
   fault_point();
   {
     const Timed timed("place own rows");
     AddTime time(cost_.summing);
-    scale_rows(rows, of.own, rows_.own(), stride);
+    scale_rows(rows, shard.own, rows_.own(), row_stride(rows.width));
   }
   delay_point();
   fault_point();
-  const bool along = direction == Direction::along;
-  // Own rows of all ranks are in place.
-  meet({along ? Meeting::Call::along : Meeting::Call::against, rows.width});
-  delay_point();
-  fault_point();
-  StrategyRun& strategy = along ? *forward_ : *backward_;
-  return strategy.gather(stride, rows_, cost_);
 }
 
 void CpuExchange::gather(Direction direction, const void* rows, std::uint64_t row_bytes,
@@ -170,13 +197,18 @@ void CpuExchange::gather(Direction direction, const void* rows, std::uint64_t ro
   use.work(found);
 }
 
-GraphShards cpu_shards(const World& world, const AnyCsr& graph, bool symmetric,
+GraphShards cpu_shards(World& world, const AnyCsr& graph, bool symmetric,
                        const Partition& partition, const ExchangeOptions& options) {
-  ShardOptions shards = options.shards;
-  shards.halo = options.route.placement().halo;
-  shards.order = options.route.order();
-  const Timed timed("cut shards");
-  return make_graph_shards(graph, symmetric, partition, world.rank(), shards);
+  GraphShards made;
+  on_all_or_none(world, [&] {
+    ShardOptions shards = options.shards;
+    shards.halo = options.route.placement().halo;
+    shards.order = options.route.order();
+    const Timed timed("cut shards");
+    fault_point();
+    made = make_graph_shards(graph, symmetric, partition, world.rank(), shards);
+  });
+  return made;
 }
 
 std::unique_ptr<Exchange> make_exchange(World& world, const AnyCsr& graph, bool symmetric,

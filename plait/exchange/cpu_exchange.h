@@ -5,13 +5,15 @@
 // in such a barrier, so that a step that comes next begins with none.
 //
 // At each of these barriers ranks compare the calls that they make, by one word each in the memory
-// that they share: a rank that has failed in the middle of a step is not taken for one that goes
-// on. Where rows travel as messages, they compare it in reserve() alone. All ranks throw the same
-// UsageError if the words differ. Ranks that wait on the memory of different graphs are told apart
-// by the watch (World::begin_operation).
+// that they share. All ranks throw the same UsageError if the words differ. A rank that fails
+// before the second barrier still comes to it, and all ranks throw its error; what fails later
+// makes no rank wait. Where rows travel as messages, ranks compare calls in reserve() alone, and a
+// rank that fails before its messages have gone tells the others (together()). Ranks that wait on
+// the memory of different graphs are told apart by the watch (World::begin_operation).
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "plait/exchange/exchange.h"
 #include "plait/exchange/strategy_run.h"
@@ -52,7 +54,9 @@ class CpuExchange : public Exchange {
   void make_rows(std::uint64_t width);
   // The word in which ranks compare calls.
   struct Meeting;
-  void meet(Meeting mine);
+  // Throws on all ranks if the words differ, or the failure of a rank.
+  void meet(Meeting mine, const std::optional<Error>& failure = {});
+  void place_rows(const OwnRows& rows, const Shard& shard);
 
   World& world_;
   const GraphShards shards_;
@@ -66,9 +70,9 @@ class CpuExchange : public Exchange {
   ExchangeCost cost_;
 };
 
-// Returns this rank's shards with the halo and edge order of the options' route, which must be one
-// of the CPU. Not collective.
-GraphShards cpu_shards(const World& world, const AnyCsr& graph, bool symmetric,
+// Collective. Returns this rank's shards with the halo and edge order of the options' route, which
+// must be one of the CPU. If one rank cannot cut its shards, all throw (on_all_or_none()).
+GraphShards cpu_shards(World& world, const AnyCsr& graph, bool symmetric,
                        const Partition& partition, const ExchangeOptions& options);
 
 }  // namespace plait

@@ -3,6 +3,7 @@
 #include "plait/base/error.h"
 #include "plait/base/profile.h"
 #include "plait/exchange/strategy_run.h"
+#include "plait/world/together.h"
 
 namespace plait {
 namespace {
@@ -35,9 +36,9 @@ class GetStrategy : public StrategyRun {
 }  // namespace
 
 std::unique_ptr<StrategyRun> make_get_strategy(World& world, const Shard& shard) {
-  require<UsageError>(world.size() == 1 || world.one_host(),
-                      "strategy get reads remote rows in shared memory, but the ranks are on "
-                      "several hosts; use --strategy bulk");
+  require_on_all<UsageError>(world.size() == 1 || world.one_host(),
+                             "strategy get reads remote rows in shared memory, but the ranks are "
+                             "on several hosts; use --strategy bulk");
   return std::make_unique<GetStrategy>(shard);
 }
 

@@ -13,6 +13,7 @@
 #include "plait/kernels/spmm.h"
 #include "plait/plan/machine.h"
 #include "plait/plan/machine_of_rates.h"
+#include "plait/symmetric/agreement.h"
 #include "plait/symmetric/heap.h"
 #include "plait/world/copy_rate.h"
 #include "plait/world/gather.h"
@@ -160,17 +161,23 @@ class CpuRates {
 MachineRates measure_cpu_rates(World& world) { return CpuRates(world).measure(); }
 
 void share_machine(World& world, const std::optional<MachineProfile>& of_first) {
-  std::string text = of_first && world.rank() == 0 ? to_json(*of_first) : "";
-  std::uint64_t size = text.size();
-  world.broadcast(std::as_writable_bytes(std::span(&size, 1)), 0);
-  text.resize(size);
-  world.broadcast(std::as_writable_bytes(std::span(text)), 0);
+  std::string text;
+  together(world, "while ranks shared a profile of the machine", [&] {
+    if (of_first && world.rank() == 0) text = to_json(*of_first);
+    std::uint64_t size = text.size();
+    world.broadcast(std::as_writable_bytes(std::span(&size, 1)), 0);
+    text.resize(size);
+    world.broadcast(std::as_writable_bytes(std::span(text)), 0);
+  });
+  const std::uint64_t size = text.size();
   if (size > 0) use_machine(parse_machine(text, "the profile of rank 0"));
 }
 
 std::string use_measured_machine(World& world) {
   MeasuredMachine measured;
-  if (world.rank() == 0) measured = measured_machine({current_gpu_name(), world.size()});
+  on_all_or_none(world, [&] {  // a file that rank 0 cannot read is an error on all ranks
+    if (world.rank() == 0) measured = measured_machine({current_gpu_name(), world.size()});
+  });
   share_machine(world, measured.profile);
   return measured.note;
 }

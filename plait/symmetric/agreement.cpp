@@ -23,17 +23,17 @@ std::uint64_t agree_on_size(World& world, const MemoryRequest& mine, const std::
   const std::uint64_t bytes = std::ranges::max(all, {}, &MemoryRequest::bytes).bytes;
   for (int rank = 0; rank < world.size(); ++rank) {
     const MemoryRequest& request = all[static_cast<std::size_t>(rank)];
-    require<UsageError>(rule == SizeRule::largest || request.bytes == mine.bytes,
-                        "the symmetric heap needs the same size on every rank, but rank {} asks "
-                        "for {} bytes and rank {} for {}",
-                        world.number_of(world.rank()), mine.bytes, world.number_of(rank),
-                        request.bytes);
-    require<DoesNotFitError>(bytes < request.available / request.sharers,
-                             "the symmetric heap needs {} on each of {} {} of {}, but only {} "
-                             "are free in all",
-                             format_bytes(bytes), request.sharers,
-                             request.sharers == 1 ? "rank" : "ranks", where,
-                             format_bytes(request.available));
+    require_on_all<UsageError>(
+        rule == SizeRule::largest || request.bytes == mine.bytes,
+        "the symmetric heap needs the same size on every rank, but rank {} asks "
+        "for {} bytes and rank {} for {}",
+        world.number_of(world.rank()), mine.bytes, world.number_of(rank), request.bytes);
+    require_on_all<DoesNotFitError>(
+        bytes < request.available / request.sharers,
+        "the symmetric heap needs {} on each of {} {} of {}, but only {} "
+        "are free in all",
+        format_bytes(bytes), request.sharers, request.sharers == 1 ? "rank" : "ranks", where,
+        format_bytes(request.available));
   }
   return bytes;
 }
@@ -57,7 +57,7 @@ std::string first_failure(World& world, const std::string& failure, FailureOf of
 
 void agree_on_failure(World& world, const std::string& failure) {
   const std::string first = first_failure(world, failure);
-  require<DoesNotFitError>(first.empty(), "{}", first);
+  require_on_all<DoesNotFitError>(first.empty(), "{}", first);
 }
 
 Error error_in_flight() {
@@ -82,10 +82,10 @@ void agree_on_error(World& world, const std::optional<Error>& error, FailureOf o
   if (first == codes.end()) return;
   const bool own = first - codes.begin() == world.rank();
   const std::string text = first_failure(world, own ? error->what() : "", of);
-  if (*first == ExitCode::usage) throw UsageError(text);
-  if (*first == ExitCode::does_not_fit) throw DoesNotFitError(text);
-  if (*first == ExitCode::interrupted) throw Interrupted(text);
-  throw Error(text, *first);
+  if (*first == ExitCode::usage) throw OnAllRanks<UsageError>(text);
+  if (*first == ExitCode::does_not_fit) throw OnAllRanks<DoesNotFitError>(text);
+  if (*first == ExitCode::interrupted) throw OnAllRanks<Interrupted>(text);
+  throw OnAllRanks<Error>(Error(text, *first));
 }
 
 }  // namespace plait

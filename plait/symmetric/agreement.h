@@ -1,4 +1,5 @@
-// Agreement of ranks before memory is shared: all refuse, or none.
+// Agreement of ranks before memory is shared: all refuse, or none. The errors that these functions
+// throw on all ranks are marked (OnAllRanks).
 #pragma once
 
 #include <cstddef>
@@ -8,6 +9,7 @@
 #include <string>
 
 #include "plait/base/error.h"
+#include "plait/world/together.h"
 #include "plait/world/world.h"
 
 namespace plait {
@@ -54,7 +56,8 @@ std::string first_failure(World& world, const std::string& failure, FailureOf of
 // Collective. Throws the first failure, if any, as DoesNotFitError on all ranks.
 void agree_on_failure(World& world, const std::string& failure);
 // Collective. If any rank gives an error, all ranks throw the first that is no DoesNotFitError, or
-// else the first. It is thrown as UsageError, as DoesNotFitError, or as Error with its exit code.
+// else the first. It is thrown as UsageError, as DoesNotFitError, as Interrupted, or as Error with
+// its exit code.
 void agree_on_error(World& world, const std::optional<Error>& error, FailureOf of);
 
 // Collective. Calls `work`; if it throws on any rank, all ranks throw as agree_on_error().
@@ -78,8 +81,9 @@ void on_all_hosts(World& world, World& near, Work work) {
 }
 
 // Collective. Frees the memory of `held` and makes it anew by make(bytes), for memory too large to
-// be held twice. make() throws DoesNotFitError on all ranks or on none; `held` is then made as
-// large as it was, and the error goes on. `held` is null if not even that fits.
+// be held twice. After a DoesNotFitError that make() throws on all ranks, `held` is made as large
+// as it was, and the error goes on. `held` is null if not even that fits. Other errors go on at
+// once: the ranks might not come to make() again together.
 template <class Memory, class Make>
 void replace_memory(World& world, std::unique_ptr<Memory>& held, std::size_t bytes, Make make) {
   if (!held) {
@@ -91,10 +95,10 @@ void replace_memory(World& world, std::unique_ptr<Memory>& held, std::size_t byt
   world.barrier();  // shared memory is free when all ranks have let go of it
   try {
     held = make(bytes);
-  } catch (const DoesNotFitError&) {
+  } catch (const OnAllRanks<DoesNotFitError>&) {
     try {
       held = make(before);
-    } catch (const DoesNotFitError&) {  // the first is the one to tell
+    } catch (const OnAllRanks<DoesNotFitError>&) {  // the first is the one to tell
     }
     throw;
   }

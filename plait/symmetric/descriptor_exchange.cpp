@@ -210,7 +210,8 @@ class Exchange {
   }
 
   // Other threads of this process may have taken the descriptors that were left; they may give them
-  // back. If they do not, this rank leaves the others by its error: they wait for its message.
+  // back. If they do not, this rank leaves the others by its error. They wait for its message,
+  // which can never come, so they are told that it has failed (together()).
   Descriptor open_patiently() {
     Descriptor socket = open_socket();
     for (int attempt = 0; attempt < kAttempts && !socket.open(); ++attempt) {
@@ -269,7 +270,7 @@ class Exchange {
 }  // namespace
 
 void exchange_descriptors(World& world, const MakeDescriptor& make, const TakeDescriptor& take) {
-  Exchange(world, make, take).run();
+  together(world, "while ranks shared memory", [&] { Exchange(world, make, take).run(); });
 }
 
 }  // namespace plait

@@ -16,6 +16,8 @@
 namespace plait {
 namespace {
 
+constexpr const char* kWhat = "while ranks shared memory";
+
 // A rank's memory is its part, up to a whole page, and one more page, its LastPage.
 std::size_t page_bytes() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
 
@@ -76,9 +78,10 @@ class HostHeap : public SymmetricHeap {
 
 // Collective. Returns the bytes that each rank gets. `held`: bytes that every rank will have freed.
 std::size_t agree_on_room(World& world, std::size_t bytes, std::size_t held, SizeRule rule) {
-  require<UsageError>(world.one_host(),
-                      "the symmetric heap needs all ranks on one host, but they are on several; "
-                      "take a strategy that sends rows as messages, or one host");
+  require_on_all<UsageError>(
+      world.one_host(),
+      "the symmetric heap needs all ranks on one host, but they are on several; "
+      "take a strategy that sends rows as messages, or one host");
   const auto ranks = static_cast<std::uint64_t>(world.size());
   return agree_on_size(world, {bytes, available_memory() + held * ranks, ranks}, "this host", rule);
 }
@@ -87,31 +90,35 @@ std::size_t agree_on_room(World& world, std::size_t bytes, std::size_t held, Siz
 
 void SymmetricHeap::replace(World& world, std::unique_ptr<SymmetricHeap>& heap, std::size_t wanted,
                             SizeRule rule) {
-  const std::size_t bytes = heap ? agree_on_room(world, wanted, heap->bytes(), rule) : wanted;
-  replace_memory(world, heap, bytes, [&](std::size_t size) { return create(world, size, rule); });
+  together(world, kWhat, [&] {
+    const std::size_t bytes = heap ? agree_on_room(world, wanted, heap->bytes(), rule) : wanted;
+    replace_memory(world, heap, bytes, [&](std::size_t size) { return create(world, size, rule); });
+  });
 }
 
 // A heap costs two exchanges of messages, for the size and for the descriptors' sockets. All that
 // ranks must agree on goes with these.
 std::unique_ptr<SymmetricHeap> SymmetricHeap::create(World& world, std::size_t wanted,
                                                      SizeRule rule) {
-  const std::size_t bytes = agree_on_room(world, wanted, 0, rule);
-  const std::size_t mapped = mapped_bytes(bytes);
-  std::vector<SharedMemory> parts(static_cast<std::size_t>(world.size()));
-  const auto part_of = [&](int rank) -> SharedMemory& {
-    return parts[static_cast<std::size_t>(rank)];
-  };
-  exchange_descriptors(
-      world,
-      [&] {
-        auto [memory, descriptor] = SharedMemory::create(mapped);
-        part_of(world.rank()) = std::move(memory);
-        return std::move(descriptor);
-      },
-      [&](int rank, const Descriptor& descriptor) {
-        part_of(rank) = SharedMemory::map(descriptor, mapped);
-      });
-  return std::make_unique<HostHeap>(world, bytes, std::move(parts));
+  return together(world, kWhat, [&] {
+    const std::size_t bytes = agree_on_room(world, wanted, 0, rule);
+    const std::size_t mapped = mapped_bytes(bytes);
+    std::vector<SharedMemory> parts(static_cast<std::size_t>(world.size()));
+    const auto part_of = [&](int rank) -> SharedMemory& {
+      return parts[static_cast<std::size_t>(rank)];
+    };
+    exchange_descriptors(
+        world,
+        [&] {
+          auto [memory, descriptor] = SharedMemory::create(mapped);
+          part_of(world.rank()) = std::move(memory);
+          return std::move(descriptor);
+        },
+        [&](int rank, const Descriptor& descriptor) {
+          part_of(rank) = SharedMemory::map(descriptor, mapped);
+        });
+    return std::make_unique<HostHeap>(world, bytes, std::move(parts));
+  });
 }
 
 }  // namespace plait

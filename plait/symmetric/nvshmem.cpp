@@ -132,10 +132,11 @@ class StdoutOnStderr {
 
 Nvshmem& Nvshmem::join(World& world) {
   static std::unique_ptr<Nvshmem> joined;
-  if (!joined) joined.reset(new Nvshmem(world));
-  require(joined->rank_ == world.rank() && joined->ranks_ == world.size(),
-          "this process has joined NVSHMEM as rank {} of {}, and cannot as rank {} of {}",
-          joined->rank_, joined->ranks_, world.rank(), world.size());
+  if (!joined)
+    together(world, "while joining by NVSHMEM", [&] { joined.reset(new Nvshmem(world)); });
+  require_on_all(joined->rank_ == world.rank() && joined->ranks_ == world.size(),
+                 "this process has joined NVSHMEM as rank {} of {}, and cannot as rank {} of {}",
+                 joined->rank_, joined->ranks_, world.rank(), world.size());
   return *joined;
 }
 
@@ -149,7 +150,7 @@ Nvshmem::Nvshmem(World& world) : rank_(world.rank()), ranks_(world.size()) {
     if (rank_ == 0) id = new_unique_id();
   });
   const std::string failure = first_failure(world, mine);
-  require(failure.empty(), "{}", failure);
+  require_on_all(failure.empty(), "{}", failure);
   world.broadcast(std::as_writable_bytes(std::span(&id, 1)), 0);
 
   const Library& l = library();

@@ -53,10 +53,12 @@ void SymmetricRows::reserve(std::uint64_t floats) {
   const std::uint64_t bytes = (Bytes(floats) * sizeof(float)).value;
   lost_ = false;
   try {
-    if (shared)
-      SymmetricHeap::replace(world_, heap_, bytes, SizeRule::largest);
-    else
-      replace_private(world_, private_, bytes);
+    together(world_, "while making room for rows", [&] {
+      if (shared)
+        SymmetricHeap::replace(world_, heap_, bytes, SizeRule::largest);
+      else
+        replace_private(world_, private_, bytes);
+    });
   } catch (...) {
     lost_ = shared ? !heap_ : !private_;
     find_parts();

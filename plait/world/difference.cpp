@@ -106,11 +106,12 @@ std::vector<Given> agree(World& world, std::string_view call, const Given& mine)
   std::vector<Given> given;
   const std::vector<Call> all = gather_calls(world, own);
   for (const Call& other : all) {
-    require<UsageError>(other.name() == all[0].name(),
-                        "ranks call different operations: rank {} {}, but rank {} {}; every rank "
-                        "must make the same calls in the same order",
-                        world.number_of(0), all[0].name(),
-                        world.number_of(static_cast<int>(&other - all.data())), other.name());
+    require_on_all<UsageError>(
+        other.name() == all[0].name(),
+        "ranks call different operations: rank {} {}, but rank {} {}; every rank "
+        "must make the same calls in the same order",
+        world.number_of(0), all[0].name(), world.number_of(static_cast<int>(&other - all.data())),
+        other.name());
     given.push_back(other.given);
   }
   return given;

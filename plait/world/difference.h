@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plait/base/error.h"
+#include "plait/world/together.h"
 #include "plait/world/world.h"
 
 namespace plait {
@@ -33,7 +34,7 @@ std::string first_difference(World& world, const Facts& mine);
 template <class E = Error>
 void require_equal(World& world, const std::string& what, const Facts& mine) {
   const std::string found = first_difference(world, mine);
-  require<E>(found.empty(), "{}: {}; give every rank the same", what, found);
+  require_on_all<E>(found.empty(), "{}: {}; give every rank the same", what, found);
 }
 
 }  // namespace plait

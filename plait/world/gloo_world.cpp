@@ -7,6 +7,7 @@
 #include "plait/world/difference.h"
 #include "plait/world/gather.h"
 #include "plait/world/phase.h"
+#include "plait/world/together.h"
 
 namespace plait {
 
@@ -40,10 +41,11 @@ void GlooWorld::meet_for_group() {
   }
   const auto all = gather_values(*this, failed);
   const auto first = std::ranges::find(all, true) - all.begin();
-  require<SystemLimitError>(first == size(),
-                            "rank {}: too many open files: it can open no connections for another "
-                            "group of ranks; raise the limit (ulimit -n)",
-                            number_of(static_cast<int>(first)));
+  require_on_all<SystemLimitError>(
+      first == size(),
+      "rank {}: too many open files: it can open no connections for another "
+      "group of ranks; raise the limit (ulimit -n)",
+      number_of(static_cast<int>(first)));
 }
 
 void GlooWorld::barrier() {

@@ -5,7 +5,10 @@
 #include <string>
 
 #include "plait/base/error.h"
+#include "plait/base/fault.h"
 #include "plait/base/library.h"
+#include "plait/world/gather.h"
+#include "plait/world/together.h"
 
 namespace plait {
 namespace {
@@ -53,10 +56,7 @@ void check(Status status) { require(status == 0, "NCCL: {}", library().error(sta
 
 class Joined : public Nccl {
  public:
-  explicit Joined(World& world) : rank_(world.rank()), size_(world.size()) {
-    UniqueId id{};
-    if (rank_ == 0) check(library().get_unique_id(&id));
-    world.broadcast(std::as_writable_bytes(std::span(id.bytes)), 0);
+  Joined(World& world, const UniqueId& id) : rank_(world.rank()), size_(world.size()) {
     check(library().init_rank(&communicator_, size_, id, rank_));
   }
   ~Joined() override { library().destroy(communicator_); }
@@ -82,6 +82,26 @@ class Joined : public Nccl {
 
 }  // namespace
 
-std::unique_ptr<Nccl> Nccl::join(World& world) { return std::make_unique<Joined>(world); }
+std::unique_ptr<Nccl> Nccl::join(World& world) {
+  // NCCL waits without a limit for ranks that never come: that each can is found out before.
+  struct Prepared {
+    UniqueId id{};
+    std::array<char, 256> failure{};  // ends with a zero
+  } mine;
+  try {
+    fault_point();
+    library();
+    if (world.rank() == 0) check(library().get_unique_id(&mine.id));
+  } catch (const std::exception& error) {
+    const std::string text = error.what();
+    text.copy(mine.failure.data(), mine.failure.size() - 1);
+  }
+  const std::vector<Prepared> all = gather_values(world, mine);
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    require_on_all(all[rank].failure[0] == 0, "rank {}: {}",
+                   world.number_of(static_cast<int>(rank)), all[rank].failure.data());
+  return together(world, "while joining by NCCL",
+                  [&] { return std::make_unique<Joined>(world, all[0].id); });
+}
 
 }  // namespace plait

@@ -20,7 +20,7 @@ struct NcclPart {
 class Nccl {
  public:
   // Collective; each rank is on a GPU of its own, the current one. Throws an Error that says what
-  // is missing.
+  // is missing, on all ranks. If NCCL itself fails on one rank, the others are told (together()).
   static std::unique_ptr<Nccl> join(World& world);
   virtual ~Nccl() = default;
   // Collective. send[r] goes to rank r, received[r] comes from it; sizes must agree on both sides,

@@ -69,7 +69,10 @@ class Joined : public GlooWorld {
     liveness_->check();
   }
   [[noreturn]] void explain(const std::string& error) override { liveness_->explain(error); }
-  void declare_failed(const std::string& reason) override { liveness_->declare_failed(reason); }
+  void declare_failed(const std::string& reason) override {
+    // A process that was forked from a rank is none, and has no watch.
+    if (process_ == ::getpid()) liveness_->declare_failed(reason);
+  }
   void watch(WatchedWork& work) override { liveness_->watch(work); }
   void unwatch(WatchedWork& work) override { liveness_->unwatch(work); }
   std::uint64_t bytes_sent() const override {

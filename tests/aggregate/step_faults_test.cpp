@@ -84,6 +84,49 @@ const RankProgram kFaults("step faults", [](World& world) {
     }
 });
 
+// What one rank lacks before ranks have met in a step, all are told in this step.
+const RankProgram kFaultBeforeMeeting("a fault before a meeting", [](World& world) {
+  for (const Strategy strategy : {Strategy::bulk, Strategy::get})
+    for (const int number : {0, 1}) {
+      Steps steps(world, strategy);
+      expect(steps.step().empty(), "the first step");
+      if (world.rank() == 1) switch_fault(Fault::memory, number);
+      const std::string error = steps.step();
+      expect(error == "rank 1: no memory, for a test", fmt::format("part {}: {}", number, error));
+      take_back_fault();
+      for (int k = 0; k < 3; ++k) expect(steps.step().empty(), "a later step");
+    }
+});
+
+TEST(StepFaults, BeforeRanksMeetAreEveryones) {
+  const Outcome outcome =
+      run_job({.program = "a fault before a meeting", .ranks = 3, .timeout_ms = kPatient});
+  EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
+}
+
+// A graph is placed on all ranks or on none.
+const RankProgram kPlacingFails("placing fails", [](World& world) {
+  const Case c(1);
+  const Partition partition = make_partition(PartitionScheme::hash, c.graph, world.size());
+  const auto place = [&] {
+    make_aggregator(world, c.graph, false, partition,
+                    {.route = {.strategy = Strategy::bulk}, .max_width = c.width});
+  };
+  for (const Fault fault : {Fault::refusal, Fault::memory, Fault::device})
+    for (int rank = 0; rank < world.size(); ++rank) {
+      if (world.rank() == rank) switch_fault(fault, 0);
+      const std::string error = failure_of(place);
+      take_back_fault();
+      expect(error.starts_with(fmt::format("rank {}: ", rank)), "placing: " + error);
+      place();
+    }
+});
+
+TEST(StepFaults, AGraphIsPlacedOnAllRanksOrOnNone) {
+  const Outcome outcome = run_job({.program = "placing fails", .ranks = 3, .timeout_ms = kPatient});
+  EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
+}
+
 TEST(StepFaults, TheNextResultIsRightOrAnErrorOnAllRanks) {
   const Outcome outcome = run_job({.program = "step faults", .ranks = 3, .timeout_ms = kPatient});
   EXPECT_EQ(outcome.code, 0) << outcome.all_errors();

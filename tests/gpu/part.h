@@ -29,6 +29,7 @@ class Part {
             {.route = {.strategy = strategy}, .max_width = case_.width, .stream = stream})) {}
 
   void enqueue() { aggregator_->forward({}, x_.data(), y_.data(), case_.width); }
+  void enqueue_backward() { aggregator_->backward({}, x_.data(), y_.data(), case_.width); }
   void enqueue_max() {
     aggregator_->over_edges(x_.data(),
                             ExtremumForward{.edges = {}, .width = case_.width, .y = y_.data()});

@@ -162,6 +162,108 @@ TEST(GpuStepFaults, TooWideASumLeavesNoTrace) {
   expect_right_on_two("gpu too wide a step", strategies_by_signals());
 }
 
+// Ranks wait in NCCL, or on the host, for rank 1, whose step has failed in one of its parts and
+// whose process lives on: only the watch over ranks ends that.
+const RankProgram kFaultElsewhere("gpu step fault elsewhere", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  Part part(world, strategy_under_test());
+  part.expect_right("before the fault");
+  world.barrier();
+  const int number = std::atoi(std::getenv("TEST_PART"));
+  if (world.rank() == 1) switch_fault(kFaults[number % 3], number);
+  const std::string error = failure_of([&] { part.expect_right("the step"); });
+  if (world.rank() == 1 && !take_back_fault()) {
+    expect(!error.empty(), "the step did not fail");
+    for (;;) std::this_thread::sleep_for(1s);
+  }
+  if (!error.empty()) throw Error(error);
+  part.expect_right("the next step");
+});
+
+// Returns whether a step has so many parts.
+bool fault_elsewhere(const std::string& strategy, int number) {
+  const auto start = std::chrono::steady_clock::now();
+  const Outcome outcome = run_job(
+      {.program = "gpu step fault elsewhere",
+       .ranks = 2,
+       .timeout_ms = 4000,
+       .environment = {{"TEST_STRATEGY", strategy}, {"TEST_PART", std::to_string(number)}}});
+  if (outcome.code == 0) return false;
+  EXPECT_EQ(outcome.code, 1) << strategy << ", part " << number;
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 60s) << strategy << ", part " << number;
+  EXPECT_THAT(outcome.all_errors(), HasSubstr("rank 1"));
+  return true;
+}
+
+TEST(GpuStepFaults, RanksThatWaitElsewhereEnd) {
+  std::vector<std::string> strategies{"paged"};
+  if (gpu_count() > 1) strategies.push_back("bulk");  // NCCL wants a GPU for each rank
+  for (const std::string& strategy : strategies) {
+    int number = 0;
+    while (fault_elsewhere(strategy, number)) ++number;
+    EXPECT_GE(number, 3) << strategy;
+  }
+}
+
+// A graph is placed on the GPUs of all ranks or of none, whatever fails on one.
+const RankProgram kPlacingFaults("gpu placing faults", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  for (int number = 0;; ++number) {
+    if (world.rank() == 1) switch_fault(kFaults[number % 3], number);
+    const std::string error = failure_of([&] { Part(world, strategy_under_test()); });
+    const bool came = world.rank() == 1 && !take_back_fault();
+    const bool expected = on_any(world, came);
+    expect(expected == !error.empty() && (error.empty() || error.starts_with("rank 1: ")),
+           fmt::format("placing, part {}: {}", number, error));
+    Part(world, strategy_under_test()).expect_right("after it");
+    if (!expected) {
+      expect(number >= 4, fmt::format("placing has {} parts", number));
+      return;
+    }
+  }
+});
+
+TEST(GpuStepFaults, AGraphIsPlacedOnAllRanksOrOnNone) {
+  std::vector<std::string> strategies = strategies_by_signals();
+  strategies.push_back("paged");
+  expect_right_on_two("gpu placing faults", strategies);
+}
+
+// Rank 1 leaves a training step outside of any operation, and goes on with the next batch: its
+// forward meets the backward of rank 0.
+const RankProgram kOtherStep("gpu another step", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  Part part(world, strategy_under_test());
+  part.expect_right("before");
+  part.enqueue_backward();
+  part.result();
+  part.expect_right("the forward of the batch");
+  world.barrier();
+  std::string error;
+  std::vector<float> y;
+  error = failure_of([&] {
+    world.rank() == 1 ? part.enqueue() : part.enqueue_backward();
+    y = part.result();
+    part.aggregator().check();
+  });
+  expect(error.find("different operations") != std::string::npos ||
+             error.find("rank ") != std::string::npos,
+         "the steps were taken for one: " + error);
+  fmt::print(stderr, "rank {} heard: {}\n", world.rank(), error);
+});
+
+TEST(GpuStepFaults, StepsOfOtherKindsAreNotTakenForOne) {
+  std::vector<std::string> strategies = strategies_by_signals();
+  strategies.push_back("paged");
+  for (const std::string& strategy : strategies) {
+    const Outcome outcome = run_job({.program = "gpu another step",
+                                     .ranks = 2,
+                                     .timeout_ms = 10000,
+                                     .environment = {{"TEST_STRATEGY", strategy}}});
+    EXPECT_THAT(outcome.all_errors(), HasSubstr("different operations")) << strategy;
+  }
+}
+
 // Rank 0 waits in NCCL for rank 1, whose step has failed: only the end of its process ends that.
 const RankProgram kBulkFault("gpu bulk step fails", [](World& world) {
   use_gpu(world.rank() % gpu_count());
@@ -207,6 +309,42 @@ const RankProgram kAfterReplays("gpu hangs after replays", [](World& world) {
   check_cuda(cudaStreamSynchronize(stream), "the step");  // unmarked, as a user's own wait
   world.barrier();
 });
+
+// Rank 1's GPU hangs in a replay that was announced while others, unannounced, were under way.
+const RankProgram kAnnouncedReplay("gpu hangs in an announced replay", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  cudaStream_t stream = nullptr;
+  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream");
+  Part part(world, strategy_under_test(), stream);
+  part.expect_right("before recording");
+  check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "recording");
+  part.enqueue();
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  check_cuda(cudaStreamEndCapture(stream, &graph), "recording");
+  check_cuda(cudaGraphInstantiate(&executable, graph, 0), "recording");
+  const auto replay = [&] { check_cuda(cudaGraphLaunch(executable, stream), "a replay"); };
+  for (int k = 0; k < 3; ++k) replay();
+  part.aggregator().replay(part.aggregator().recorded_steps(), stream);
+  say_ready(world);
+  if (world.rank() == 1) launch_endless_kernel(stream);
+  replay();
+  check_cuda(cudaStreamSynchronize(stream), "the replay");  // unmarked, as a user's own wait
+  world.barrier();
+});
+
+TEST(GpuStepFaults, AGpuThatHangsInAnAnnouncedReplayLosesItsRank) {
+  Job job({.program = "gpu hangs in an announced replay",
+           .ranks = 2,
+           .timeout_ms = 5000,
+           .environment = {{"TEST_STRATEGY", "pipelined"}, {"PLAIT_GPU_TIMEOUT_MS", "3000"}}});
+  job.rank(1);
+  const auto start = std::chrono::steady_clock::now();
+  const Outcome outcome = job.wait(60s);
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 12s);
+  EXPECT_THAT(outcome.all_errors(), HasSubstr("rank 1 has a GPU that has not moved on for"));
+}
 
 TEST(GpuStepFaults, AGpuThatHangsAfterUnannouncedReplaysLosesItsRank) {
   Job job({.program = "gpu hangs after replays",

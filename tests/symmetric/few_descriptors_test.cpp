@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "plait/base/error.h"
@@ -23,6 +25,7 @@
 namespace plait::test {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -118,8 +121,38 @@ const RankProgram loses_descriptors("loses descriptors", [](World& world) {
     world.barrier();
   }
 });
-// It cannot send, so that the others can only learn of its end.
+// It can hardly send.
 const RankProgram cannot_send("cannot send", [](World& world) { exchange_with(world, 1); });
+// Rank 1 may open nothing any more once it listens, not even in place of what it closes. Its caller
+// takes the error and goes on living.
+const RankProgram opens_nothing("opens nothing", [](World& world) {
+  std::thread taker;
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  const std::string failure = failure_of([&] {
+    exchange_descriptors(
+        world,
+        [&] {
+          if (world.rank() == 1)
+            taker = std::thread([&] {
+              std::this_thread::sleep_for(std::chrono::milliseconds(500));
+              const rlimit none{3, before.rlim_max};  // poll() counts by it, too
+              ::setrlimit(RLIMIT_NOFILE, &none);
+            });
+          else
+            std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+          return SharedMemory::create(4096).second;
+        },
+        [](int, const Descriptor&) {});
+  });
+  fmt::print(stderr, "rank {} heard: {}\n", world.rank(), failure);
+  if (world.rank() == 1) {
+    taker.join();
+    ::setrlimit(RLIMIT_NOFILE, &before);
+    std::this_thread::sleep_for(std::chrono::seconds(100));
+  }
+  throw Error("no memory was shared");
+});
 
 TEST(FewDescriptors, MayBeTakenMeanwhile) {
   const auto outcome = run_job({"loses descriptors", 3, kPatient});
@@ -127,6 +160,17 @@ TEST(FewDescriptors, MayBeTakenMeanwhile) {
   const auto cut = run_job({"cannot send", 3, kPatient});
   EXPECT_EQ(cut.code, 1);
   EXPECT_THAT(cut.errors, ElementsAre(HasSubstr("too many open files")));
+}
+
+TEST(FewDescriptors, AreHeardOfWhereTheCallerGoesOn) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto idle = run_job({"opens nothing", 3, 20000});
+  EXPECT_EQ(idle.code, 1);
+  EXPECT_LT(seconds_since(start), 60);
+  for (const int rank : {0, 2})  // by an exception, or by the watch if the rank is slow to take it
+    EXPECT_THAT(
+        idle.errors,
+        Contains(HasSubstr(fmt::format("rank {}: rank 1 failed while ranks shared memory", rank))));
 }
 
 }  // namespace

@@ -63,15 +63,15 @@ void DeviceLink::all_reduce_sum(T* values, std::uint64_t count, cudaStream_t str
     const std::uint64_t size = std::min<std::uint64_t>(kAtOnce, count - first);
     const auto blocks = static_cast<unsigned>((size + kThreads - 1) / kThreads);
     T* const some = values + first;
-    signals_.wait(done, stream, 1);  // the last values here have been added
+    signals_->wait(done, stream, 1);  // the last values here have been added
     push_values<<<dim3(blocks, static_cast<unsigned>(ranks_)), kThreads, 0, stream>>>(
         some, size, rank_, outgoing);
-    signals_.raise_everywhere(kArrived, stream);
-    signals_.wait(arrived, stream);
+    signals_->raise_everywhere(kArrived, stream);
+    signals_->wait(arrived, stream);
     add_values<<<blocks, kThreads, 0, stream>>>(some, size, rank_, ranks_, incoming);
     // Two float NaNs beside each other are a NaN as a double, too.
-    signals_.end_step({Results(reinterpret_cast<float*>(some), size * sizeof(T) / sizeof(float))},
-                      stream);
+    signals_->end_step({Results(reinterpret_cast<float*>(some), size * sizeof(T) / sizeof(float))},
+                       stream);
   }
   check_cuda(cudaGetLastError(), "summing over ranks");
 }
@@ -92,7 +92,8 @@ class AllReduce : public GpuAllReduce {
   template <class T>
   void run(T* values, std::uint64_t count) {
     const Phase phase("summing over ranks", "sum over ranks");
-    link_.operation(stream_, [&] { link_.all_reduce_sum(values, count, stream_); });
+    link_.operation(stream_, kind_of_all_reduce<T>(count),
+                    [&] { link_.all_reduce_sum(values, count, stream_); });
   }
   const cudaStream_t stream_;
   DeviceLink link_;

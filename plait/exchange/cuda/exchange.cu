@@ -23,6 +23,12 @@ DeviceLink::Transports transports_of(World& world, const Route& route) {
   return {route.transport, route.transport};
 }
 
+StepKind kind_of(LinkOperation operation, Direction direction, std::uint64_t width,
+                 std::uint64_t more = 0) {
+  return step_kind(
+      {static_cast<std::uint64_t>(operation), static_cast<std::uint64_t>(direction), width, more});
+}
+
 Route on_gpus(Route route) {
   route.gpu = true;
   return route;
@@ -36,16 +42,27 @@ GpuExchange::GpuExchange(World& world, const AnyCsr& graph, bool symmetric,
       route_(choose(on_gpus(options.route))),
       stream_(static_cast<cudaStream_t>(options.stream)),
       link_(world, route_.wire, transports_of(world, route_)) {
-  if (world.size() > 1)
-    require_equal(world, "ranks have different profiles of the machine",
-                  {{"PLAIT_MACHINE", to_json(machine())}});
-  place(graph, symmetric, partition, options);
-  const bool by_nccl = route_.strategy == Strategy::bulk || route_.strategy == Strategy::replicate;
-  if (world.size() > 1 && by_nccl) join_nccl();
-  if (route_.strategy == Strategy::paged) paged_.emplace(world);
-  for (Side* side : {forward_.get(), backward_.get()})
-    if (side != nullptr) side->strategy = make(side->graph, options);
-  reserve(bytes_of_row(options.max_width));
+  together(world, "while placing a graph", [&] {
+    if (world.size() > 1)
+      require_equal(world, "ranks have different profiles of the machine",
+                    {{"PLAIT_MACHINE", to_json(machine())}});
+    place(graph, symmetric, partition, options);
+    const bool by_nccl =
+        route_.strategy == Strategy::bulk || route_.strategy == Strategy::replicate;
+    if (world.size() > 1 && by_nccl) join_nccl();
+    if (route_.strategy == Strategy::paged) {
+      on_all_or_none(world, [&] { paged_.emplace(world); });
+      link_.set_waits_elsewhere();  // ranks wait for each other's rows on the host
+    }
+    const GetModule* const module =
+        route_.strategy == Strategy::get ? module_for_get(world_, route_.get) : nullptr;
+    on_all_or_none(world, [&] {
+      fault_point();
+      for (Side* side : {forward_.get(), backward_.get()})
+        if (side != nullptr) side->strategy = make(side->graph, options, module);
+    });
+    reserve(bytes_of_row(options.max_width));
+  });
 }
 
 void GpuExchange::finish() {
@@ -60,13 +77,18 @@ void GpuExchange::place(const AnyCsr& any, bool symmetric, const Partition& part
   const DeviceGraphOptions kind{.with_sums = route_.placement().store == HaloStore::sums,
                                 .fixed_order = placed.order == EdgeOrder::as_given};
   const auto place_one = [&](const auto& rows) {
+    DeviceShard shard;
+    on_all_or_none(world_, [&] {
+      fault_point();
+      shard = place_rows(rows, partition, rank, placed, stream_);
+    });
     auto side = std::make_unique<Side>(
-        Side{make_device_graph(world_, place_rows(rows, partition, rank, placed, stream_), kind,
-                               stream_),
-             {}});
+        Side{make_device_graph(world_, std::move(shard), kind, stream_), {}});
     side->graph.asked_group_edges = options.tuning.group_edges;
-    if (options.shards.slot_vertices)
-      side->vertices = vertices_of_slots(side->graph.shard, partition);
+    on_all_or_none(world_, [&] {
+      if (options.shards.slot_vertices)
+        side->vertices = vertices_of_slots(side->graph.shard, partition);
+    });
     return side;
   };
   std::visit(
@@ -76,23 +98,29 @@ void GpuExchange::place(const AnyCsr& any, bool symmetric, const Partition& part
                      ? with_one_loop_each(rows, partition, rank, options.shards.loop_weight)
                      : rows;
         };
-        const auto rows = prepare(own_rows(graph, partition, rank));
-        degree_ = row_sums(rows);
-        edges_ = rows.edges();
-        counts_.resize(rows.vertices());
-        for (std::uint64_t i = 0; i < rows.vertices(); ++i)
-          counts_[i] = static_cast<float>(rows.degree(i));
-        forward_ = place_one(rows);
-        if (options.shards.transposed && !symmetric)
-          backward_ = place_one(prepare(own_columns(graph, partition, rank)));
+        using Rows = decltype(prepare(own_rows(graph, partition, rank)));
+        std::optional<Rows> rows;
+        on_all_or_none(world_, [&] {
+          rows.emplace(prepare(own_rows(graph, partition, rank)));
+          degree_ = row_sums(*rows);
+          edges_ = rows->edges();
+          counts_.resize(rows->vertices());
+          for (std::uint64_t i = 0; i < rows->vertices(); ++i)
+            counts_[i] = static_cast<float>(rows->degree(i));
+        });
+        forward_ = place_one(*rows);
+        rows.reset();
+        if (!options.shards.transposed || symmetric) return;
+        on_all_or_none(world_, [&] { rows.emplace(prepare(own_columns(graph, partition, rank))); });
+        backward_ = place_one(*rows);
       },
       any);
 }
 
 std::unique_ptr<DeviceStrategy> GpuExchange::make(const DeviceGraph& graph,
-                                                  const ExchangeOptions& options) {
-  if (route_.strategy == Strategy::get)
-    return make_device_get(graph, link_, route_.get, module_for_get(world_, route_.get));
+                                                  const ExchangeOptions& options,
+                                                  const GetModule* module) {
+  if (route_.strategy == Strategy::get) return make_device_get(graph, link_, route_.get, module);
   if (paged_) return make_paged(graph, link_, *paged_);
   if (nccl_ || options.tuning.sum_by_cusparse)
     return make_device_bulk(graph, link_, nccl_.get(), options.tuning.sum_by_cusparse);
@@ -119,10 +147,12 @@ void GpuExchange::reserve(std::uint64_t row_bytes) {
       slots = std::max(slots, stores_halo() ? side->graph.shard.slot_count()
                                             : std::uint64_t{side->graph.shard.own});
   const Bytes floats = Bytes(slots) * row_stride(width);
-  if (paged_)
-    paged_->reserve((Bytes(forward_->graph.shard.own) * row_stride(width)).value, floats.value);
-  else
-    link_.reserve((floats * sizeof(float)).value);
+  together(world_, "while making room for rows", [&] {
+    if (paged_)
+      paged_->reserve((Bytes(forward_->graph.shard.own) * row_stride(width)).value, floats.value);
+    else
+      link_.reserve((floats * sizeof(float)).value);
+  });
   width_ = width;
 }
 
@@ -163,7 +193,8 @@ void GpuExchange::gather(Direction direction, const void* rows, std::uint64_t ro
   require_gather(product, use.results.size());
   const Side& of = side(direction);
   make_ready({&of, For::gather, product.width}, [&] { of.strategy->prepare_gather(product, {}); });
-  gather(of, direction, product, [&](const EdgeRows& edges, std::size_t) { use.work(edges); },
+  gather(of, direction, product, kind_of(LinkOperation::gather, direction, product.width),
+         [&](const EdgeRows& edges, std::size_t) { use.work(edges); },
          {.enqueue = {}, .results = use.results});
 }
 
@@ -178,6 +209,8 @@ void GpuExchange::gather_in_passes(Direction direction, const float* rows, std::
   });
   const std::span<const RowGroups> passes = of.strategy->pass_groups(product, use.widths);
   gather(of, direction, product,
+         kind_of(LinkOperation::passes, direction, width,
+                 step_kind({use.kind[0], use.kind[1], use.kind[2]})),
          [&](const EdgeRows& edges, std::size_t pass) {
            use.work(edges, {passes, pass});
          },
@@ -193,14 +226,14 @@ void GpuExchange::require_gather(const DeviceProduct& rows, std::size_t results)
 }
 
 void GpuExchange::gather(const Side& of, Direction direction, const DeviceProduct& rows,
-                         const Work& work, GatherEnqueue use) {
+                         StepKind kind, const Work& work, GatherEnqueue use) {
   EdgeRows found = edges(direction);
   use.enqueue = [&](const float* slots, std::size_t pass) {
     found.x = {slots, rows.stride(), static_cast<Slot>(of.graph.shard.own)};
     fault_point();
     work(found, pass);
   };
-  link_.operation(stream_, [&] { of.strategy->gather(rows, use); });
+  link_.operation(stream_, kind, [&] { of.strategy->gather(rows, use); });
   count(of, rows.width);
 }
 
@@ -210,13 +243,15 @@ void GpuExchange::sum(Direction direction, const DeviceProduct& product) {
   const Phase phase("aggregate");
   const Side& of = side(direction);
   make_ready({&of, For::sum, product.width}, [&] { of.strategy->prepare(product); });
-  link_.operation(stream_, [&] { of.strategy->run(product); });
+  link_.operation(stream_, kind_of(LinkOperation::sum, direction, product.width),
+                  [&] { of.strategy->run(product); });
   count(of, product.width);
 }
 
 void GpuExchange::all_reduce_sum(float* values, std::uint64_t count) {
   const Phase phase("summing over ranks", "sum over ranks");
-  link_.operation(stream_, [&] { link_.all_reduce_sum(values, count, stream_); });
+  link_.operation(stream_, kind_of_all_reduce<float>(count),
+                  [&] { link_.all_reduce_sum(values, count, stream_); });
   const std::uint64_t bytes =
       count * sizeof(float) * static_cast<std::uint64_t>(link_.ranks() - 1);  // each rank's values
   cost_.bytes_fetched += bytes;
@@ -242,7 +277,8 @@ void GpuExchange::exchange_rows(const RowParts<const float>& send, const RowPart
     in.push_back({to, received.counts[r] * row_bytes});
     from += out[r].bytes, to += in[r].bytes;
   }
-  link_.operation(stream_, [&] {
+  link_.operation(stream_, kind_of(LinkOperation::rows, Direction::along, width), [&] {
+    link_.meet(stream_);
     link_.signals().wait_elsewhere(true, stream_);
     nccl_->all_to_all(out, in, stream_);
     link_.signals().wait_elsewhere(false, stream_);
@@ -261,7 +297,10 @@ void GpuExchange::run_part(StepPart part, const DeviceProduct& product) {
   make_ready(
       {forward_.get(), part == StepPart::link ? For::link_part : For::sum_part, product.width},
       [&] { forward_->strategy->prepare_part(part, product); });
-  link_.operation(stream_, [&] { forward_->strategy->run_part(part, product); });
+  link_.operation(stream_,
+                  kind_of(LinkOperation::part, Direction::along, product.width,
+                          static_cast<std::uint64_t>(part)),
+                  [&] { forward_->strategy->run_part(part, product); });
 }
 
 bool GpuExchange::recordable() const {

@@ -49,16 +49,18 @@ std::vector<SendBlock> exchange_wishes(World& world, const DeviceShard& shard,
   ByRank<std::uint32_t> rows(ranks);
   ByRank<EdgeOffset> offsets(ranks);
   ByRank<float> weights(ranks);
-  for (std::size_t b = 0; b < sums.size(); ++b) {
-    const HaloBlock& block = shard.halo[b];
-    const RowSums& sum = sums[b];
-    const auto p = static_cast<std::size_t>(block.owner);
-    rows[p] = (sum.count() > 0 ? sum.row : block.row).to_host();
-    offsets[p] = sum.offsets.to_host();
-    weights[p] = sum.weights.to_host();
-    wishes[p][0] = {block.begin,    block.rows,        block.whole,
-                    rows[p].size(), offsets[p].size(), weights[p].size()};
-  }
+  on_all_or_none(world, [&] {
+    for (std::size_t b = 0; b < sums.size(); ++b) {
+      const HaloBlock& block = shard.halo[b];
+      const RowSums& sum = sums[b];
+      const auto p = static_cast<std::size_t>(block.owner);
+      rows[p] = (sum.count() > 0 ? sum.row : block.row).to_host();
+      offsets[p] = sum.offsets.to_host();
+      weights[p] = sum.weights.to_host();
+      wishes[p][0] = {block.begin,    block.rows,        block.whole,
+                      rows[p].size(), offsets[p].size(), weights[p].size()};
+    }
+  });
   sums.clear();  // before the other ranks' sums take as much memory
   const auto wished = exchange(world, wishes, [](std::size_t) { return 1; });
   rows = exchange(world, rows, [&](std::size_t r) { return wished[r][0].listed; });
@@ -68,17 +70,19 @@ std::vector<SendBlock> exchange_wishes(World& world, const DeviceShard& shard,
   }
 
   std::vector<SendBlock> blocks;
-  for (int turn = 1; turn < world.size(); ++turn) {
-    const int peer = receiver_in_turn(world.rank(), turn, world.size());
-    const auto p = static_cast<std::size_t>(peer);
-    const Wish& wish = wished[p][0];
-    SendBlock block{peer, wish.slot, wish.rows, wish.whole != 0, {}, {}};
-    if (offsets[p].empty())
-      block.row = on_gpu(rows[p]);
-    else
-      block.sums = {on_gpu(offsets[p]), on_gpu(rows[p]), on_gpu(weights[p])};
-    blocks.push_back(std::move(block));
-  }
+  on_all_or_none(world, [&] {
+    for (int turn = 1; turn < world.size(); ++turn) {
+      const int peer = receiver_in_turn(world.rank(), turn, world.size());
+      const auto p = static_cast<std::size_t>(peer);
+      const Wish& wish = wished[p][0];
+      SendBlock block{peer, wish.slot, wish.rows, wish.whole != 0, {}, {}};
+      if (offsets[p].empty())
+        block.row = on_gpu(rows[p]);
+      else
+        block.sums = {on_gpu(offsets[p]), on_gpu(rows[p]), on_gpu(weights[p])};
+      blocks.push_back(std::move(block));
+    }
+  });
   return blocks;
 }
 
@@ -89,12 +93,14 @@ DeviceGraph make_device_graph(World& world, DeviceShard shard, const DeviceGraph
   DeviceGraph graph;
   std::vector<RowSums> sums;
   graph.fixed_order = options.fixed_order;
-  if (options.with_sums) sums = contract_blocks(shard, stream);
-  if (!graph.fixed_order) {
+  on_all_or_none(world, [&] {
+    fault_point();
+    if (options.with_sums) sums = contract_blocks(shard, stream);
+    if (graph.fixed_order) return;
     const DeviceArray<EdgeOffset> local_end = edges_from_slot(shard, shard.own, stream);
     graph.clusters = order_of_work(shard.offsets.data(), local_end.data(), shard.slots.data(),
                                    shard.own, stream);
-  }
+  });
   if (world.size() > 1) graph.send = exchange_wishes(world, shard, std::move(sums));
   graph.loads =
       gather_values<RankLoad>(world, {shard.own, shard.slot_count() - shard.own, shard.local_edges,
@@ -106,7 +112,8 @@ DeviceGraph make_device_graph(World& world, DeviceShard shard, const DeviceGraph
     std::memcpy(graph.block_ends.back().data(), bytes.data(), bytes.size());
   }
   graph.shard = std::move(shard);
-  check_cuda(cudaDeviceSynchronize(), "the shard");  // any stream may use it
+  // Any stream may use it.
+  on_all_or_none(world, [&] { check_cuda(cudaDeviceSynchronize(), "the shard"); });
   return graph;
 }
 
@@ -116,60 +123,82 @@ DeviceLink::DeviceLink(World& world, DType wire, Transports transports)
       ranks_(world.size()),
       place_(world.new_place()),
       wire_(wire),
-      transports_(transports),
-      flags_(DeviceHeap::create(
-          world, DeviceSignals::bytes(ranks_) + static_cast<std::size_t>(ranks_) * kReduceBytes,
-          transports.signals)),
-      signals_(*flags_, world) {
-  int least = 0, greatest = 0;
-  check_cuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "a stream");
-  // Its small kernels go before the blocks of a sum.
-  for (cudaStream_t* stream : {&stream_, &signal_stream_})
-    check_cuda(cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, greatest), "a stream");
+      transports_(transports) {
+  flags_ = DeviceHeap::create(
+      world, DeviceSignals::bytes(ranks_) + static_cast<std::size_t>(ranks_) * kReduceBytes,
+      transports.signals);
+  on_all_or_none(world, [&] {
+    fault_point();
+    signals_ = std::make_unique<DeviceSignals>(*flags_, world);
+    stream_ = std::make_unique<FirstStream>();
+    signal_stream_ = std::make_unique<FirstStream>();
+    event_ = std::make_unique<DeviceEvent>();
+  });
 }
 
 DeviceLink::~DeviceLink() {
   abandon_if_unwinding();
-  for (cudaStream_t stream : {stream_, signal_stream_}) {
-    cudaStreamSynchronize(stream);
-    cudaStreamDestroy(stream);
-  }
+  stream_.reset();
+  signal_stream_.reset();
+}
+
+FirstStream::FirstStream() {
+  int least = 0, greatest = 0;
+  check_cuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "a stream");
+  check_cuda(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest), "a stream");
+}
+
+FirstStream::~FirstStream() {
+  cudaStreamSynchronize(stream_);
+  cudaStreamDestroy(stream_);
 }
 
 // Recorded steps count when they are replayed: a recording may end on some ranks alone.
 void DeviceLink::begin(bool recorded) {
   if (ranks_ == 1) return;
   if (!recorded) world_.begin_operation(place_);
-  signals_.check();
+  signals_->check();
 }
 
 void DeviceLink::abandon() {
   if (ranks_ == 1) return;
-  if (!signals_.abandon(stream_) || waits_elsewhere_)
+  if (!signals_->abandon(stream()) || waits_elsewhere_)
     world_.declare_failed("in an operation between GPUs");
 }
 
-void DeviceLink::replayed(std::uint32_t steps) {
+void DeviceLink::replayed(std::uint32_t steps, cudaStream_t stream) {
   if (ranks_ == 1) return;
   begin(false);
-  signals_.replayed(steps);
+  signals_->replayed(steps, stream);
+}
+
+void DeviceLink::meet(cudaStream_t stream) {
+  constexpr int kHere = 0;  // signal
+  std::vector<Signal> others;
+  for (int r = 0; r < ranks_; ++r)
+    if (r != rank_) others.push_back({r, kHere});
+  if (others.empty()) return;
+  signals_->raise_everywhere(kHere, stream);
+  signals_->wait(others, stream);
 }
 
 void DeviceLink::abandon_if_unwinding() {
-  if (std::uncaught_exceptions() > exceptions_) signals_.end_waits();
+  if (std::uncaught_exceptions() > exceptions_) signals_->end_waits();
 }
 
 void DeviceLink::reserve(std::uint64_t bytes) {
-  bytes = largest_of_all(world_, bytes);
-  if (heap_ && heap_->bytes() >= bytes) return;
-  check_cuda(cudaDeviceSynchronize(), "work on the GPU");
-  world_.barrier();  // no rank writes to the old slots any more
-  DeviceHeap::replace(world_, heap_, bytes, transports_.slots);
+  together(world_, "while making room for rows", [&] {
+    bytes = largest_of_all(world_, bytes);
+    if (heap_ && heap_->bytes() >= bytes) return;
+    // No rank writes to the old slots any more.
+    on_all_or_none(world_, [&] { check_cuda(cudaDeviceSynchronize(), "work on the GPU"); });
+    DeviceHeap::replace(world_, heap_, bytes, transports_.slots);
+  });
 }
 
 void DeviceLink::follow(cudaStream_t later, cudaStream_t earlier) {
-  event_.record(earlier);
-  check_cuda(cudaStreamWaitEvent(later, event_.get()), "a stream");
+  event_->record(earlier);
+  check_cuda(cudaStreamWaitEvent(later, event_->get()), "a stream");
 }
 
 }  // namespace plait

@@ -66,6 +66,22 @@ struct DeviceGraphOptions {
 DeviceGraph make_device_graph(World& world, DeviceShard shard, const DeviceGraphOptions& options,
                               cudaStream_t stream);
 
+// A stream whose small kernels go before the blocks of a sum. Its destructor waits for its work.
+class FirstStream {
+ public:
+  FirstStream();
+  ~FirstStream();
+  FirstStream(const FirstStream&) = delete;
+  FirstStream& operator=(const FirstStream&) = delete;
+  cudaStream_t get() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+// The operations of a link, for step_kind().
+enum class LinkOperation : std::uint64_t { sum, gather, passes, all_reduce, rows, part };
+
 // One rank's end of the link between GPUs: its slots in the symmetric heap, the signals, and a
 // stream for data that cross the link.
 class DeviceLink {
@@ -75,7 +91,8 @@ class DeviceLink {
   struct Transports {
     DeviceTransport signals, slots;
   };
-  // Collective. `wire`: the type in which rows cross. The world outlives the link.
+  // Collective. `wire`: the type in which rows cross. The world outlives the link. If one rank
+  // lacks memory or streams, all throw.
   DeviceLink(World& world, DType wire, Transports transports);
   ~DeviceLink();
   DeviceLink(const DeviceLink&) = delete;
@@ -89,20 +106,22 @@ class DeviceLink {
     if (ranks_ == 1) return work();
     world_.begin_operation(place_);
     on_all_or_none(world_, [&] {
-      signals_.check();
+      signals_->check();
       work();
     });
   }
 
   // Runs an operation in which all ranks take part: `work` enqueues it, on this stream above all.
+  // `kind` is the same on all ranks (step_kind()); operations of other kinds do not pair with it.
   // Throws LostRankError if a rank is lost or an earlier operation has failed. If `work` throws, no
   // rank gets a result any more, because other ranks may see a part of it; if it was to be
-  // recorded, the recording becomes invalid. Ranks that may wait in another library are told
-  // through the world, which ends it. What can be refused is refused in prepare().
+  // recorded, the recording becomes invalid. Ranks that may wait in another library, or on the
+  // host, are told through the world, which ends it. What can be refused is refused in prepare().
   template <class Work>
-  void operation(cudaStream_t stream, const Work& work) {
+  void operation(cudaStream_t stream, StepKind kind, const Work& work) {
     const bool recorded = is_recorded(stream);
     begin(recorded);
+    signals_->set_kind(kind);
     try {
       work();
     } catch (...) {
@@ -111,12 +130,14 @@ class DeviceLink {
     }
     was_recorded_ = was_recorded_ || recorded;
   }
-  // From here on, operations may wait for other ranks in another library.
+  // From here on, operations may wait for other ranks where the GPU's marks end no wait: in another
+  // library, or on the host.
   void set_waits_elsewhere() { waits_elsewhere_ = true; }
   // Tells whether an operation was recorded in a CUDA graph: replays use the slots where they are.
   bool was_recorded() const { return was_recorded_; }
-  // Announces that recorded steps are about to be replayed. Throws as operation() does.
-  void replayed(std::uint32_t steps);
+  // Announces that recorded steps are about to be replayed on the stream, or after what it has been
+  // given. Throws as operation() does.
+  void replayed(std::uint32_t steps, cudaStream_t stream);
   // If an exception is destroying the owner of this link, ends all waits on this GPU, so that the
   // host can wait for the GPU.
   void abandon_if_unwinding();
@@ -138,16 +159,19 @@ class DeviceLink {
   int ranks() const { return ranks_; }
   DType wire() const { return wire_; }
   std::byte* slots(int rank) const { return heap_->part(rank); }
-  DeviceSignals& signals() { return signals_; }
-  const DeviceSignals& signals() const { return signals_; }
-  cudaStream_t stream() const { return stream_; }
+  DeviceSignals& signals() { return *signals_; }
+  const DeviceSignals& signals() const { return *signals_; }
+  cudaStream_t stream() const { return stream_->get(); }
   // Returns a stream that follows all work that stream() has been given so far, so that a signal
   // does not stand between two copies.
   cudaStream_t after_copies() {
-    follow(signal_stream_, stream_);
+    follow(signal_stream_->get(), stream());
     signals_follow_ = true;
-    return signal_stream_;
+    return signal_stream_->get();
   }
+  // Lets the stream wait until all ranks have come to this operation, and compares its kind. It
+  // comes before work of another library, which would pair by order alone.
+  void meet(cudaStream_t stream);
   // Notes the time from here to the end of the scope in the trace, if one is taken.
   DeviceTrace::Span span(const char* name, std::size_t number, const char* lane,
                          cudaStream_t stream) {
@@ -158,11 +182,11 @@ class DeviceLink {
 
   // follow(): later work on the link's stream waits for all that `stream` has been given so far.
   // let_follow(): later work on `stream` waits for the link's streams. The host does not wait.
-  void follow(cudaStream_t stream) { follow(stream_, stream); }
+  void follow(cudaStream_t stream) { follow(this->stream(), stream); }
   void let_follow(cudaStream_t stream) {
-    follow(stream, stream_);
+    follow(stream, this->stream());
     // A stream that was given nothing must not be followed by one that is recorded.
-    if (std::exchange(signals_follow_, false)) follow(stream, signal_stream_);
+    if (std::exchange(signals_follow_, false)) follow(stream, signal_stream_->get());
   }
 
  private:
@@ -178,14 +202,20 @@ class DeviceLink {
   DType wire_;
   Transports transports_;
   std::unique_ptr<DeviceHeap> flags_;  // and room for sums over ranks
-  DeviceSignals signals_;
+  std::unique_ptr<DeviceSignals> signals_;
   std::unique_ptr<DeviceHeap> heap_;
-  cudaStream_t stream_ = nullptr, signal_stream_ = nullptr;
+  std::unique_ptr<FirstStream> stream_, signal_stream_;
   bool signals_follow_ = false;  // since the last let_follow()
   bool was_recorded_ = false, waits_elsewhere_ = false;
   const int exceptions_ = std::uncaught_exceptions();
-  DeviceEvent event_;
+  std::unique_ptr<DeviceEvent> event_;
   DeviceTrace* trace_ = nullptr;
 };
+
+// Returns the kind of a sum over ranks of `count` numbers of type T.
+template <class T>
+StepKind kind_of_all_reduce(std::uint64_t count) {
+  return step_kind({static_cast<std::uint64_t>(LinkOperation::all_reduce), sizeof(T), count});
+}
 
 }  // namespace plait

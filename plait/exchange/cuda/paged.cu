@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "plait/base/fault.h"
 #include "plait/base/gpu.h"
 #include "plait/base/memory.h"
 #include "plait/base/saturating.h"
@@ -80,6 +81,7 @@ class Paged : public DeviceStrategy {
   void run(const DeviceProduct& p) override {
     const std::uint64_t own = graph_.shard.own;
     SymmetricRows& shared = rows_.shared();
+    fault_point();
     copy_rows({.from = p.x,
                .from_stride = p.width,
                .scale = p.pre,
@@ -87,14 +89,17 @@ class Paged : public DeviceStrategy {
                .width = p.width,
                .to = rows_.slots()},
               p.stream);
-    shared.barrier();  // the others have taken the last step's rows
+    meet();  // the others have taken the last step's rows
+    fault_point();
     if (link_.ranks() > 1 && own > 0)
       check_cuda(cudaMemcpyAsync(shared.own(), rows_.slots(), own * p.row_bytes(DType::f32),
                                  cudaMemcpyDefault, p.stream),
                  "own rows");
     link_.signals().mark(p.stream);
     check_cuda(cudaStreamSynchronize(p.stream), "own rows");
+    fault_point();
     shared.barrier();
+    fault_point();
     pull_halo(halo_, p.stride(), shared, rows_.slots() + own * p.stride());
     const auto span = link_.span("pass", 0, "sum", p.stream);
     passes_->run(0, p, p.rows(rows_.slots()));
@@ -107,6 +112,16 @@ class Paged : public DeviceStrategy {
   }
 
  private:
+  // Compares the steps of ranks, as waits on GPUs do.
+  void meet() {
+    const auto kinds = rows_.shared().barrier(link_.signals().kind());
+    for (const std::uint64_t kind : kinds)
+      require_on_all<UsageError>(
+          kind == kinds[0],
+          "ranks are in different operations on a graph; every rank must make the same calls in "
+          "the same order");
+  }
+
   const DeviceGraph& graph_;
   DeviceLink& link_;
   PagedRows& rows_;

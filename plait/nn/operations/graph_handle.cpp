@@ -7,6 +7,7 @@
 #include "plait/aggregate/run_memory.h"
 #include "plait/base/error.h"
 #include "plait/nn/layers/linear_map.h"
+#include "plait/plan/choose.h"
 #include "plait/world/difference.h"
 #include "plait/world/phase.h"
 
@@ -57,16 +58,19 @@ GraphHandle::GraphHandle(World& world, const AnyCsr& graph, bool symmetric,
       vertices_(vertex_count(graph)),
       exact_(options.route.exact) {
   const Phase phase("placing the graph", "place graph");
-  require_run_fits(
-      world, graph, symmetric, partition,
-      {.route = options.route, .shards = options.shards, .widths = {options.max_width}},
-      "the graph");
-  ExchangeOptions placed = options;
-  if (options.route.gpu) {
-    stream_ = work_stream(device_);
-    placed.stream = stream_->native_handle();
-  }
-  aggregator_ = make_aggregator(world, graph, symmetric, partition, placed);
+  choose(options.route);  // what is not possible is refused before ranks meet
+  together(world, "while placing a graph", [&] {
+    require_run_fits(
+        world, graph, symmetric, partition,
+        {.route = options.route, .shards = options.shards, .widths = {options.max_width}},
+        "the graph");
+    ExchangeOptions placed = options;
+    if (options.route.gpu) {
+      stream_ = work_stream(device_);
+      placed.stream = stream_->native_handle();
+    }
+    aggregator_ = make_aggregator(world, graph, symmetric, partition, placed);
+  });
   gpu_aggregator_ = dynamic_cast<GpuAggregator*>(aggregator_.get());
 }
 

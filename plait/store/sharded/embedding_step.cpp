@@ -38,14 +38,15 @@ void require_gradients_for_all(std::span<const std::uint64_t> words, EmbeddingSt
   if (wants == words.size()) return;
   if (step == EmbeddingStep::forward) {
     const std::size_t not_so = first_rank(words, kWantsBit, false);
-    require<UsageError>(not_so == words.size(),
-                        "a step backward will follow on rank {}, but not on rank {}: tables or "
-                        "per_sample_weights must want gradients on all ranks or on none",
-                        wants, not_so);
+    require_on_all<UsageError>(
+        not_so == words.size(),
+        "a step backward will follow on rank {}, but not on rank {}: tables or "
+        "per_sample_weights must want gradients on all ranks or on none",
+        wants, not_so);
     return;
   }
   const std::size_t lacks = first_rank(words, kLacksBit, true);
-  require<UsageError>(
+  require_on_all<UsageError>(
       lacks == words.size(),
       "rank {} wants gradients of per_sample_weights, which need the tables as they "
       "were in forward(), but those of rank {} have changed since, or are inference "
@@ -58,17 +59,19 @@ void require_gradients_for_all(std::span<const std::uint64_t> words, EmbeddingSt
 std::uint64_t begin_embedding_step(World& world, SymmetricHeap& heap, const EmbeddingStepOf& mine) {
   const auto words = heap.barrier(word_of(mine));
   if (first_rank(words, kFailedBit, true) < words.size())
-    throw UsageError(first_failure(world, mine.failure));
+    throw OnAllRanks<UsageError>(first_failure(world, mine.failure));
   std::uint64_t most = 0;
   for (std::size_t rank = 0; rank < words.size(); ++rank) {
-    require<UsageError>(((words[rank] ^ words[0]) & kStepAndNumber) == 0,
-                        "ranks 0 and {} are not at the same step of the same batch of an embedding "
-                        "table; all ranks must make the same calls in the same order",
-                        rank);
-    require<UsageError>(type_of(words[rank]) == type_of(words[0]),
-                        "embedding tables are {} on rank 0, but {} on rank {}; convert them on all "
-                        "ranks or on none",
-                        to_string(type_of(words[0])), to_string(type_of(words[rank])), rank);
+    require_on_all<UsageError>(
+        ((words[rank] ^ words[0]) & kStepAndNumber) == 0,
+        "ranks 0 and {} are not at the same step of the same batch of an embedding "
+        "table; all ranks must make the same calls in the same order",
+        rank);
+    require_on_all<UsageError>(
+        type_of(words[rank]) == type_of(words[0]),
+        "embedding tables are {} on rank 0, but {} on rank {}; convert them on all "
+        "ranks or on none",
+        to_string(type_of(words[0])), to_string(type_of(words[rank])), rank);
     most = std::max(most, words[rank] & kBytes);
   }
   require_gradients_for_all(words, mine.step);

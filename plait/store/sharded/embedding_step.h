@@ -33,11 +33,13 @@ struct EmbeddingStepOf {
 std::uint64_t begin_embedding_step(World& world, SymmetricHeap& heap, const EmbeddingStepOf& mine);
 
 // Tells whether a step is under way. A step that an exception ends between two meetings leaves
-// other ranks waiting at the next; so this rank may not meet them any more, or they would take its
-// word for that of another meeting.
+// other ranks waiting at the next, so they are told that this rank has failed (together(), with
+// kInEmbeddingStep); and this rank may not meet them any more, or they would take its word for that
+// of another meeting.
+inline constexpr const char* kInEmbeddingStep = "in a step on embedding tables";
 class StepUnderWay {
  public:
-  // Called before ranks meet. Throws Error if a step before has not come to its end.
+  // Called before a step begins. Throws Error if a step before has not come to its end.
   void require_ended() const;
   // Called when ranks have met, and at the end of the step.
   void begin() { under_way_ = true; }

@@ -6,6 +6,7 @@
 
 #include "plait/base/data_or_null.h"
 #include "plait/base/error.h"
+#include "plait/base/fault.h"
 #include "plait/base/parallel.h"
 #include "plait/kernels/spmm.h"
 #include "plait/store/bag_edges.h"
@@ -23,11 +24,15 @@ constexpr std::size_t kCopyGrain = 64;  // samples
 
 Embeddings::Embeddings(World& world, EmbeddingLayout layout, const EmbeddingRules& rules)
     : world_(world), layout_(std::move(layout)), rules_(rules), sent_(layout_.tables()) {
-  require<UsageError>(layout_.tables() > 0 && layout_.tables() == rules.padding.size(),
-                      "{} embedding tables have {} ids of padding", layout_.tables(),
-                      rules.padding.size());
-  tables_.padding = rules.padding;
-  for (std::size_t t = 0; t < layout_.tables(); ++t) tables_.rows.push_back(layout_.table(t).rows);
+  require_on_all<UsageError>(layout_.tables() > 0 && layout_.tables() == rules.padding.size(),
+                             "{} embedding tables have {} ids of padding", layout_.tables(),
+                             rules.padding.size());
+  on_all_or_none(world, [&] {
+    fault_point();
+    tables_.padding = rules.padding;
+    for (std::size_t t = 0; t < layout_.tables(); ++t)
+      tables_.rows.push_back(layout_.table(t).rows);
+  });
   heap_ = SymmetricHeap::create(world, EmbeddingPart(nullptr, {}, layout_).bytes);
 }
 
@@ -40,11 +45,15 @@ EmbeddingPart Embeddings::part(int rank) const {
   return {first, sizes, layout_};
 }
 
+void Embeddings::require_usable() const {
+  require(heap_ != nullptr, "the memory of the embedding tables is lost; end the program");
+  step_.require_ended();
+}
+
 // Collective. Ranks meet, so that none reads any more what the last step left; then this rank's
 // bags are in its part.
 void Embeddings::begin(const EmbeddingStepOf& step, const GivenBags& bags) {
-  require(heap_ != nullptr, "the memory of the embedding tables is lost; end the program");
-  step_.require_ended();
+  fault_point();
   EmbeddingStepOf mine = step;
   EmbeddingSizes sizes;
   mine.failure = failure_of([&] {
@@ -60,6 +69,7 @@ void Embeddings::begin(const EmbeddingStepOf& step, const GivenBags& bags) {
     SymmetricHeap::replace(world_, heap_, most + most / 4);
   }
   step_.begin();
+  fault_point();
   const EmbeddingPart place(heap_->part(world_.rank()).data(), sizes, layout_);
   *place.sizes = sizes;
   if (std::exchange(published_, step.number) == step.number) return;
@@ -83,6 +93,12 @@ void Embeddings::publish(const GivenBags& given) {
 
 std::uint64_t Embeddings::forward(const GivenBags& bags, const TablePieces& pieces,
                                   const BagResults& out) {
+  require_usable();
+  return together(world_, kInEmbeddingStep, [&] { return sum_bags(bags, pieces, out); });
+}
+
+std::uint64_t Embeddings::sum_bags(const GivenBags& bags, const TablePieces& pieces,
+                                   const BagResults& out) {
   begin({.step = EmbeddingStep::forward,
          .number = number_ + 1,
          .wants = out.backward,
@@ -90,14 +106,18 @@ std::uint64_t Embeddings::forward(const GivenBags& bags, const TablePieces& piec
         bags);
   ++number_;
   heap_->barrier();
+  fault_point();
   if (rules_.norm.limits()) limit_rows(pieces);
+  fault_point();
   for (int k = 0; k < world_.size(); ++k) {  // others first, who wait
     const int reader = (world_.rank() + 1 + k) % world_.size();
     for (std::size_t t = 0; t < layout_.tables(); ++t)
       if (layout_.table(t).split != EmbeddingSplit::replicated || reader == world_.rank())
         sum_for({reader, t}, pieces, out);
   }
+  fault_point();
   heap_->barrier();
+  fault_point();
   collect(out);
   step_.end();
   return number_;
@@ -125,6 +145,7 @@ void Embeddings::limit_rows(const TablePieces& pieces) const {
     const std::vector<Slot> rows = by_row(std::move(edges), piece.rows).rows;
     const PieceRows numbers = pieces.rows(t, piece.columns);
     std::vector<double> sums = norm_sums(rules_.norm, rows, numbers);
+    fault_point();
     if (shared)
       join_norm_sums(rules_.norm, world_.all_gather(std::as_bytes(std::span(sums))), sums);
     limit_norms(rules_.norm, rows, sums, numbers);

@@ -60,10 +60,12 @@ class Embeddings {
 
   const EmbeddingLayout& layout() const { return layout_; }
 
-  // Collective; ranks give any numbers of bags, also none. Writes out.sums[b][t], `width` floats
-  // each: the sum of bag b of table t, or what the rules make of it. `pieces`: this rank's. Rows
-  // are changed if their norms are limited. Returns the number of the batch, for backward(). Throws
-  // UsageError on all ranks if the bags of one are wrong, DoesNotFitError if there is no memory.
+  // Collective; ranks give any numbers of bags, also none. A step that fails on one rank alone, for
+  // another reason than those below, loses this rank for the others (together()). Writes
+  // out.sums[b][t], `width` floats each: the sum of bag b of table t, or what the rules make of it.
+  // `pieces`: this rank's. Rows are changed if their norms are limited. Returns the number of the
+  // batch, for backward(). Throws UsageError on all ranks if the bags of one are wrong,
+  // DoesNotFitError if there is no memory.
   std::uint64_t forward(const GivenBags& bags, const TablePieces& pieces, const BagResults& out);
   // Collective. Returns by table the gradient of this rank's piece. `number`: what forward()
   // returned for the bags, which need not be the last ones. Throws UsageError on all ranks without
@@ -78,7 +80,12 @@ class Embeddings {
     std::size_t t;
   };
 
+  void require_usable() const;
   void begin(const EmbeddingStepOf& step, const GivenBags& bags);
+  // forward() and backward(), within together().
+  std::uint64_t sum_bags(const GivenBags& bags, const TablePieces& pieces, const BagResults& out);
+  std::vector<RowGradients> sum_gradients(const GivenBags& bags, std::uint64_t number,
+                                          const BagGradients& gradients);
   void publish(const GivenBags& given);
   EmbeddingPart part(int rank) const;
   void add_edges(std::size_t t, int reader, Slot first, GradientEdges& edges) const;

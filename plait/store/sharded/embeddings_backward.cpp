@@ -4,11 +4,13 @@
 
 #include "plait/base/data_or_null.h"
 #include "plait/base/error.h"
+#include "plait/base/fault.h"
 #include "plait/base/parallel.h"
 #include "plait/kernels/spmm.h"
 #include "plait/store/bag_maxima.h"
 #include "plait/store/id_weights.h"
 #include "plait/store/sharded/embeddings.h"
+#include "plait/world/together.h"
 
 namespace plait {
 namespace {
@@ -67,6 +69,12 @@ RowGradients sum_by_row(GradientEdges edges, const EmbeddingPiece& piece, const 
 
 std::vector<RowGradients> Embeddings::backward(const GivenBags& bags, std::uint64_t number,
                                                const BagGradients& g) {
+  require_usable();
+  return together(world_, kInEmbeddingStep, [&] { return sum_gradients(bags, number, g); });
+}
+
+std::vector<RowGradients> Embeddings::sum_gradients(const GivenBags& bags, std::uint64_t number,
+                                                    const BagGradients& g) {
   begin({.step = EmbeddingStep::backward,
          .number = number,
          .wants = g.weights != nullptr,
@@ -81,7 +89,9 @@ std::vector<RowGradients> Embeddings::backward(const GivenBags& bags, std::uint6
       std::copy_n(g.sums + at, count, mine.rows + at);
       if (rules_.max()) std::copy_n(g.places + at, count, mine.places + at);
     });
+  fault_point();
   heap_->barrier();
+  fault_point();
   std::vector<RowGradients> gradients;
   std::vector<std::size_t> shared;  // replicated tables
   std::uint64_t offered = 0;
@@ -92,7 +102,9 @@ std::vector<RowGradients> Embeddings::backward(const GivenBags& bags, std::uint6
     shared.push_back(t);
   }
   const bool products = multiply_for_readers(g);
+  fault_point();
   if (products || !shared.empty()) heap_->barrier();
+  fault_point();
   for (const std::size_t t : shared) gradients[t] = join(t);
   if (g.weights != nullptr) collect_weights(bags, g.weights);
   step_.end();

@@ -5,6 +5,7 @@
 #include "plait/base/gpu.h"
 #include "plait/base/memory.h"
 #include "plait/base/saturating.h"
+#include "plait/symmetric/agreement.h"
 #include "plait/world/gather.h"
 
 namespace plait {
@@ -24,12 +25,14 @@ struct RankMemory {
 
 TablePlace choose_place(World& world, const StoreQuestion& question, bool mappable,
                         std::uint64_t reserve) {
-  RankMemory mine{.host = available_memory(), .reserve = reserve};
-  if (question.gpus) {
+  RankMemory mine{.reserve = reserve};
+  on_all_or_none(world, [&] {
+    mine.host = available_memory();
+    if (!question.gpus) return;
     // More than any table needs, so that caches give back what they keep.
     mine.on_gpu = gpu_free_memory(~std::uint64_t{0});
     mine.gpu = current_gpu_id();
-  }
+  });
   const auto all = gather_values(world, mine);
   FreeMemory free{.host = ~std::uint64_t{0}, .mappable = mappable};
   Bytes reserved = 0;

@@ -91,7 +91,8 @@ std::unique_ptr<Table> Table::create(World& world, const TableSettings& s,
   const TableLayout layout(s, world.size());
   switch (s.place) {
     case TablePlace::host:
-      return std::make_unique<HostTable>(world, s, layout, source);
+      return together(world, "while making a table",
+                      [&] { return std::make_unique<HostTable>(world, s, layout, source); });
     case TablePlace::replicated:
       return replicate(world, s, layout, source);
     default:

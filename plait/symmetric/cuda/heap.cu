@@ -17,6 +17,8 @@ std::vector<std::uint64_t> gpu_sharers(World& world) {
 
 namespace {
 
+constexpr const char* kWhat = "while GPUs shared memory";
+
 struct Transport {
   void (*require_room)(World&, std::size_t bytes, std::size_t held);
   std::unique_ptr<DeviceHeap> (*make)(World&, std::size_t bytes);
@@ -33,15 +35,19 @@ const Transport& transport_of(DeviceTransport transport) {
 
 std::unique_ptr<DeviceHeap> DeviceHeap::create(World& world, std::size_t bytes,
                                                DeviceTransport transport) {
-  transport_of(transport).require_room(world, bytes, 0);
-  return transport_of(transport).make(world, bytes);
+  return together(world, kWhat, [&] {
+    transport_of(transport).require_room(world, bytes, 0);
+    return transport_of(transport).make(world, bytes);
+  });
 }
 
 void DeviceHeap::replace(World& world, std::unique_ptr<DeviceHeap>& heap, std::size_t bytes,
                          DeviceTransport transport) {
-  if (heap) transport_of(transport).require_room(world, bytes, heap->bytes());
-  replace_memory(world, heap, bytes,
-                 [&](std::size_t size) { return create(world, size, transport); });
+  together(world, kWhat, [&] {
+    if (heap) transport_of(transport).require_room(world, bytes, heap->bytes());
+    replace_memory(world, heap, bytes,
+                   [&](std::size_t size) { return create(world, size, transport); });
+  });
 }
 
 }  // namespace plait

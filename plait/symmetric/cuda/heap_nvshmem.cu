@@ -21,25 +21,28 @@ constexpr std::uint64_t kPiece = std::uint64_t{1} << 29;
 
 class NvshmemHeap : public DeviceHeap {
  public:
-  // Collective.
+  // Collective. Its memory is null on a rank to which NVSHMEM gives nothing: the ranks find out
+  // together.
   NvshmemHeap(World& world, Nvshmem& nvshmem, std::size_t bytes)
       : DeviceHeap(bytes, world.size()),
         nvshmem_(nvshmem),
         taken_(std::max<std::uint64_t>(bytes, 1)),
-        own_(nvshmem.allocate(taken_)) {
-    require<DoesNotFitError>(
-        own_ != nullptr,
-        "rank {}: NVSHMEM does not give {}; its own message is above; where it makes its whole "
-        "heap at its start, NVSHMEM_SYMMETRIC_SIZE is its size",
-        world.number_of(world.rank()), format_bytes(taken_));
-  }
+        own_(nvshmem.allocate(taken_)) {}
   ~NvshmemHeap() override {
     if (own_ == nullptr) return;
     cudaDeviceSynchronize();  // nothing that was enqueued touches it any more
-    // If this rank has failed, the others may never come to this.
+    // If this rank has failed, the others may never come to this; nor do those that got no memory.
     if (std::uncaught_exceptions() == exceptions_) nvshmem_.free(own_, taken_);
   }
 
+  // Throws DoesNotFitError without memory.
+  void require_memory() const {
+    require<DoesNotFitError>(
+        own_ != nullptr,
+        "NVSHMEM does not give {}; its own message is above; where it makes its whole heap at its "
+        "start, NVSHMEM_SYMMETRIC_SIZE is its size",
+        format_bytes(taken_));
+  }
   void clear() {
     check_cuda(cudaMemset(own_, 0, taken_), "the symmetric heap");
     check_cuda(cudaDeviceSynchronize(), "the symmetric heap");
@@ -69,13 +72,14 @@ void require_nvshmem_room(World& world, std::size_t bytes, std::size_t held) {
   // Ranks that share a GPU would have NVSHMEM put names into /dev/shm, the same ones for each job.
   const auto sharers = gpu_sharers(world);
   for (std::size_t rank = 0; rank < sharers.size(); ++rank)
-    require<UsageError>(
+    require_on_all<UsageError>(
         sharers[rank] == 1,
         "NVSHMEM needs one GPU per rank, but {} ranks share the GPU of rank {}; use "
         "--transport cuda",
         sharers[rank], world.number_of(static_cast<int>(rank)));
   const std::uint64_t idle = Nvshmem::join(world).idle() + held;
-  const std::uint64_t free = gpu_free_memory((Bytes(bytes) + kPiece).value);
+  std::uint64_t free = 0;
+  on_all_or_none(world, [&] { free = gpu_free_memory((Bytes(bytes) + kPiece).value); });
   const std::uint64_t fresh = free > kPiece ? free - kPiece : 0;
   agree_on_size(world, {bytes, std::max(fresh, idle + 1), 1}, "a GPU");
 }
@@ -83,12 +87,11 @@ void require_nvshmem_room(World& world, std::size_t bytes, std::size_t held) {
 std::unique_ptr<DeviceHeap> make_nvshmem_heap(World& world, std::size_t bytes) {
   Nvshmem& nvshmem = Nvshmem::join(world);
   auto heap = std::make_unique<NvshmemHeap>(world, nvshmem, bytes);
-  const std::string mine = failure_of([&] {
+  on_all_or_none(world, [&] {
+    heap->require_memory();
     heap->clear();
     heap->find_parts(world);
   });
-  const std::string failure = first_failure(world, mine);
-  require(failure.empty(), "{}", failure);
   return heap;
 }
 

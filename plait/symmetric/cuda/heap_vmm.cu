@@ -144,15 +144,16 @@ class VmmHeap : public DeviceHeap {
 }  // namespace
 
 void require_vmm_room(World& world, std::size_t bytes, std::size_t held) {
-  require<UsageError>(world.one_host(),
-                      "the symmetric heap needs all ranks on one host, but they are on several");
+  require_on_all<UsageError>(
+      world.one_host(), "the symmetric heap needs all ranks on one host, but they are on several");
   const std::uint64_t sharers = gpu_sharers(world)[static_cast<std::size_t>(world.rank())];
   const std::uint64_t wanted = bytes > held ? ((Bytes(bytes - held) + 1) * sharers).value : 0;
   agree_on_size(world, {bytes, gpu_free_memory(wanted) + held * sharers, sharers}, "a GPU");
 }
 
 std::unique_ptr<DeviceHeap> make_vmm_heap(World& world, std::size_t bytes) {
-  auto heap = std::make_unique<VmmHeap>(bytes, world.size());
+  std::unique_ptr<VmmHeap> heap;
+  on_all_or_none(world, [&] { heap = std::make_unique<VmmHeap>(bytes, world.size()); });
   exchange_descriptors(
       world, [&] { return heap->make_part(world.rank()); },
       [&](int rank, const Descriptor& descriptor) {

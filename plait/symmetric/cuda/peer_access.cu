@@ -2,6 +2,7 @@
 #include "plait/base/gpu.h"
 #include "plait/symmetric/peer_access.h"
 #include "plait/world/gather.h"
+#include "plait/world/together.h"
 
 namespace plait {
 
@@ -13,10 +14,11 @@ std::string unreached_peer(World& world) {
 
 void require_peer_access(World& world) {
   const std::string unreached = unreached_peer(world);
-  require<UsageError>(unreached.empty(),
-                      "{}, neither over NVLink nor PCIe; use --strategy bulk, which needs no such "
-                      "access, or GPUs that reach each other (plait doctor tells which do)",
-                      unreached);
+  require_on_all<UsageError>(
+      unreached.empty(),
+      "{}, neither over NVLink nor PCIe; use --strategy bulk, which needs no such "
+      "access, or GPUs that reach each other (plait doctor tells which do)",
+      unreached);
 }
 
 }  // namespace plait

@@ -50,7 +50,8 @@ std::unique_ptr<GpuArray> GpuArray::replicated(std::span<const std::byte> conten
 }
 
 std::unique_ptr<GpuArray> GpuArray::sharded(World& world, std::span<const std::byte> content) {
-  return std::make_unique<ShardedArray>(world, content);
+  return together(world, "while sharing an array out",
+                  [&] { return std::make_unique<ShardedArray>(world, content); });
 }
 
 }  // namespace plait

@@ -4,6 +4,7 @@
 
 #include "plait/base/cuda/warp.cuh"
 #include "plait/base/error.h"
+#include "plait/base/fault.h"
 #include "plait/store/cuda/id_weights.cuh"
 #include "plait/store/sharded/cuda/gpu_embeddings.h"
 #include "plait/store/sharded/cuda/gpu_gradients.cuh"
@@ -42,11 +43,12 @@ class HeapEmbeddings : public GpuEmbeddings {
   HeapEmbeddings(World& world, const EmbeddingLayout& layout, const EmbeddingRules& rules,
                  std::uint64_t most_numbered)
       : world_(world), layout_(layout), rules_(rules) {
-    require<UsageError>(layout_.tables() > 0 && layout_.tables() == rules_.padding.size(),
-                        "{} embedding tables have {} ids of padding", layout_.tables(),
-                        rules_.padding.size());
-    require<UsageError>(world.size() <= kMostGpus, "{} ranks are more than the {} that GPUs serve",
-                        world.size(), kMostGpus);
+    require_on_all<UsageError>(layout_.tables() > 0 && layout_.tables() == rules_.padding.size(),
+                               "{} embedding tables have {} ids of padding", layout_.tables(),
+                               rules_.padding.size());
+    require_on_all<UsageError>(world.size() <= kMostGpus,
+                               "{} ranks are more than the {} that GPUs serve", world.size(),
+                               kMostGpus);
     for (std::size_t t = 0; t < layout_.tables(); ++t) rows_.push_back(layout_.table(t).rows);
     heap_ = SymmetricHeap::create(world, sizeof(DeviceSizes) + (layout_.tables() + 1) * 8);
     data_ = DeviceHeap::create(world, kLeastBytes, DeviceTransport::vmm);
@@ -65,7 +67,24 @@ class HeapEmbeddings : public GpuEmbeddings {
 
   std::uint64_t forward(const GivenBags& bags, const TablePieces& pieces, const BagResults& out,
                         void* on) override {
-    auto* const stream = static_cast<cudaStream_t>(on);
+    require_usable();
+    return together(world_, kInEmbeddingStep, [&] {
+      return sum_bags_of_all(bags, pieces, out, static_cast<cudaStream_t>(on));
+    });
+  }
+
+  std::vector<GpuRowGradients> backward(const GivenBags& bags, std::uint64_t number,
+                                        const BagGradients& g, const Room& room,
+                                        void* on) override {
+    require_usable();
+    return together(world_, kInEmbeddingStep, [&] {
+      return sum_gradients(bags, number, g, room, static_cast<cudaStream_t>(on));
+    });
+  }
+
+ private:
+  std::uint64_t sum_bags_of_all(const GivenBags& bags, const TablePieces& pieces,
+                                const BagResults& out, cudaStream_t stream) {
     begin({.step = EmbeddingStep::forward,
            .number = number_ + 1,
            .wants = out.backward,
@@ -80,15 +99,15 @@ class HeapEmbeddings : public GpuEmbeddings {
     const DevicePart mine = part(world_.rank());
     collect_bags(view, mine.bags, {mine.rows, mine.extra, mine.places, mine.extra_places},
                  {.whole = out.sums, .whole_places = out.places}, stream);
+    fault_point();
     ended_.record(stream);
     step_.end();
     return number_;
   }
 
-  std::vector<GpuRowGradients> backward(const GivenBags& bags, std::uint64_t number,
-                                        const BagGradients& g, const Room& room,
-                                        void* on) override {
-    auto* const stream = static_cast<cudaStream_t>(on);
+  std::vector<GpuRowGradients> sum_gradients(const GivenBags& bags, std::uint64_t number,
+                                             const BagGradients& g, const Room& room,
+                                             cudaStream_t stream) {
     begin({.step = EmbeddingStep::backward,
            .number = number,
            .wants = g.weights != nullptr,
@@ -115,12 +134,12 @@ class HeapEmbeddings : public GpuEmbeddings {
     if (g.weights != nullptr)
       collect_products(step.bags.pieces, mine.bags, {mine.products, bags.ids.size()}, g.weights,
                        stream);
+    fault_point();
     ended_.record(stream);
     step_.end();
     return found;
   }
 
- private:
   DevicePart part(int rank) const {
     return {data_->part(rank), batches_[static_cast<std::size_t>(rank)].sizes, layout_};
   }
@@ -144,8 +163,10 @@ class HeapEmbeddings : public GpuEmbeddings {
   // Where ranks meet: what their streams have written is seen by all afterwards.
   void meet(cudaStream_t stream) {
     if (world_.size() == 1) return;
+    fault_point();
     watch_while(world_, [&] { check_cuda(cudaStreamSynchronize(stream), kWhat); });
     heap_->barrier();
+    fault_point();
   }
 
   // Checks what the CPU knows of the bags. Their ids are on the GPU, and are checked by publish().
@@ -169,11 +190,15 @@ class HeapEmbeddings : public GpuEmbeddings {
     throw Error("ids of embedding tables are changed while they are read");
   }
 
-  // Collective. Ranks meet when all that they enqueued for the last step has ended.
-  void begin(EmbeddingStepOf step, const GivenBags& bags) {
+  void require_usable() const {
     require(heap_ != nullptr && data_ != nullptr,
             "the memory of the embedding tables is lost; end the program");
     step_.require_ended();
+  }
+
+  // Collective. Ranks meet when all that they enqueued for the last step has ended.
+  void begin(EmbeddingStepOf step, const GivenBags& bags) {
+    fault_point();
     watch_while(world_, [&] { check_cuda(cudaEventSynchronize(ended_.get()), kWhat); });
     DeviceSizes mine;
     step.failure = failure_of([&] { mine = checked(bags); });
@@ -193,6 +218,7 @@ class HeapEmbeddings : public GpuEmbeddings {
       DeviceHeap::replace(world_, data_, most + most / 4, DeviceTransport::vmm);
     }
     step_.begin();
+    fault_point();
   }
 
   // Collective. Copies the bags to this rank's part of the heap, unless they are there, looks for
@@ -206,6 +232,7 @@ class HeapEmbeddings : public GpuEmbeddings {
       copy_there(found.data(), found_there_.data(), found.size() * sizeof(std::uint64_t), stream);
       check_cuda(cudaStreamSynchronize(stream), kWhat);
     });
+    fault_point();
     const bool wrong = found.back() != 0;
     const std::string failure = wrong ? failure_of([&] { report(bags); }) : "";
     const std::size_t bytes = (found.size() - 1) * sizeof(std::uint64_t);
@@ -213,7 +240,7 @@ class HeapEmbeddings : public GpuEmbeddings {
     if (std::ranges::max(heap_->barrier(wrong ? 1 : 0)) > 0) {
       step_.end();
       published_ = 0;
-      throw UsageError(first_failure(world_, failure));
+      throw OnAllRanks<UsageError>(first_failure(world_, failure));
     }
     for (int rank = 0; rank < world_.size(); ++rank) {
       std::vector<std::uint64_t>& starts = batches_[static_cast<std::size_t>(rank)].starts;
@@ -326,7 +353,9 @@ class HeapEmbeddings : public GpuEmbeddings {
 std::unique_ptr<GpuEmbeddings> GpuEmbeddings::create(World& world, const EmbeddingLayout& layout,
                                                      const EmbeddingRules& rules,
                                                      std::uint64_t most_numbered) {
-  return std::make_unique<HeapEmbeddings>(world, layout, rules, most_numbered);
+  return together(world, "while making embedding tables", [&] {
+    return std::make_unique<HeapEmbeddings>(world, layout, rules, most_numbered);
+  });
 }
 
 }  // namespace plait

@@ -44,7 +44,8 @@ class GpuEmbeddings {
   virtual ~GpuEmbeddings() = default;
 
   // Collective. As those of Embeddings; all arrays are in memory of the GPU. Work is enqueued on
-  // the cudaStream_t, which is waited for at meetings.
+  // the cudaStream_t, which is waited for at meetings. A step that fails on one rank alone loses
+  // this rank for the others, as there.
   virtual std::uint64_t forward(const GivenBags& bags, const TablePieces& pieces,
                                 const BagResults& out, void* stream) = 0;
   virtual std::vector<GpuRowGradients> backward(const GivenBags& bags, std::uint64_t number,

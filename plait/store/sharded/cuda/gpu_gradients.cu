@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "plait/base/error.h"
+#include "plait/base/fault.h"
 #include "plait/store/sharded/cuda/gpu_gradients.cuh"
 #include "plait/world/watched_wait.h"
 
@@ -125,7 +126,9 @@ void GpuGradients::join(const BackwardStep& step, SymmetricHeap& heap,
   watch_while(world_, [&] {
     check_cuda(cudaEventSynchronize(shared_.get()), "sums of replicated tables");
   });
+  fault_point();
   const std::vector<std::uint64_t> counts = heap.barrier(shared_rows_);
+  fault_point();
   const std::uint64_t width = layout_.width();
   const FromPool pool{step.bags.stream, step.bags.stream};
   JoinedRows shared{.at = {}, .count = layout_.ranks()};

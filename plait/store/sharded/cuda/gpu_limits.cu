@@ -1,3 +1,4 @@
+#include "plait/base/fault.h"
 #include "plait/store/cuda/row_norms.cuh"
 #include "plait/store/row_norms.h"
 #include "plait/store/sharded/cuda/gpu_limits.cuh"
@@ -50,6 +51,7 @@ void GpuNormLimits::join(std::span<double> sums_there, cudaStream_t stream) cons
                kWhat);
     check_cuda(cudaStreamSynchronize(stream), kWhat);
   });
+  fault_point();
   join_norm_sums(rules_.norm, world_.all_gather(std::as_bytes(std::span(here))), here);
   check_cuda(cudaMemcpyAsync(sums_there.data(), here.data(), sums_there.size_bytes(),
                              cudaMemcpyHostToDevice, stream),

@@ -7,6 +7,7 @@
 #include "plait/base/cuda/cuda.cuh"
 #include "plait/base/cuda/own_stream.cuh"
 #include "plait/base/error.h"
+#include "plait/base/fault.h"
 #include "plait/base/gpu.h"
 #include "plait/base/memory.h"
 #include "plait/base/saturating.h"
@@ -76,12 +77,16 @@ void fill(const TableLayout& layout, int part, const TableSettings& s, const Tab
 // What tables of all places have: the translation of ids on the GPU, and copies of hot rows.
 class AnyGpuTable : public GpuTable {
  public:
-  AnyGpuTable(const TableSettings& s, const TableLayout& layout) {
+  // Collective.
+  AnyGpuTable(World& world, const TableSettings& s, const TableLayout& layout) {
     rows_ = {.rows = layout.view(), .width = s.width, .form = s.form};
-    if (rows_.rows.owner == nullptr) return;
-    owner_ = DeviceArray<std::uint32_t>(s.owners->owners());
-    row_ = DeviceArray<std::uint32_t>(s.owners->rows());
-    rows_.rows.owner = owner_.data(), rows_.rows.row = row_.data();
+    on_all_or_none(world, [&] {
+      fault_point();
+      if (rows_.rows.owner == nullptr) return;
+      owner_ = DeviceArray<std::uint32_t>(s.owners->owners());
+      row_ = DeviceArray<std::uint32_t>(s.owners->rows());
+      rows_.rows.owner = owner_.data(), rows_.rows.row = row_.data();
+    });
   }
 
   void keep_hot(std::span<const std::uint64_t> ids) override {
@@ -131,7 +136,7 @@ class HeapTable : public AnyGpuTable {
  public:
   HeapTable(World& world, const TableSettings& s, const TableLayout& layout,
             const TableSource& source)
-      : AnyGpuTable(s, layout),
+      : AnyGpuTable(world, s, layout),
         heap_(DeviceHeap::create(world, layout.part_bytes(), DeviceTransport::vmm)) {
     rows_.rows.own = world.rank();
     for (int rank = 0; rank < world.size(); ++rank) rows_.rows.base[rank] = heap_->part(rank);
@@ -148,7 +153,7 @@ class MappedHostTable : public AnyGpuTable {
  public:
   MappedHostTable(World& world, const TableSettings& s, const TableLayout& layout,
                   const TableSource& source)
-      : AnyGpuTable(s, layout), table_(Table::create(world, s, source)) {
+      : AnyGpuTable(world, s, layout), table_(Table::create(world, s, source)) {
     on_all_or_none(world, [&] {
       for (int rank = 0; rank < layout.parts() && layout.part_bytes() > 0; ++rank) {
         // The heap's memory is writable; the view of it is not.
@@ -193,7 +198,7 @@ class ReplicatedTable : public AnyGpuTable {
  public:
   ReplicatedTable(World& world, const TableSettings& s, const TableLayout& layout,
                   const TableSource& source)
-      : AnyGpuTable(s, layout) {
+      : AnyGpuTable(world, s, layout) {
     const std::uint64_t sharers = gpu_sharers(world)[static_cast<std::size_t>(world.rank())];
     const std::uint64_t bytes = layout.part_bytes(), wanted = (Bytes(bytes) * sharers).value;
     on_all_or_none(world, [&] {
@@ -224,16 +229,14 @@ void GpuTable::gather(const std::uint64_t* ids, std::uint64_t count, float* out,
 std::unique_ptr<GpuTable> GpuTable::create(World& world, const TableSettings& s,
                                            const TableSource& source) {
   const TableLayout layout(s, world.size());
-  switch (s.place) {
-    case TablePlace::gpu:
-      return std::make_unique<HeapTable>(world, s, layout, source);
-    case TablePlace::host:
+  require<UsageError>(s.place != TablePlace::mapped,
+                      "GPUs do not read rows from files; use place gpu, host or replicated");
+  return together(world, "while making a table", [&]() -> std::unique_ptr<GpuTable> {
+    if (s.place == TablePlace::gpu) return std::make_unique<HeapTable>(world, s, layout, source);
+    if (s.place == TablePlace::host)
       return std::make_unique<MappedHostTable>(world, s, layout, source);
-    case TablePlace::replicated:
-      return std::make_unique<ReplicatedTable>(world, s, layout, source);
-    default:
-      throw UsageError("GPUs do not read rows from files; use place gpu, host or replicated");
-  }
+    return std::make_unique<ReplicatedTable>(world, s, layout, source);
+  });
 }
 
 }  // namespace plait

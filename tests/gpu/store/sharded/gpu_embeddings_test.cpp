@@ -15,6 +15,7 @@
 #include "plait/store/cuda/update_rows.h"
 #include "plait/store/row_numbers.h"
 #include "tests/support/embedding_case.h"
+#include "tests/support/embedding_faults.h"
 
 namespace plait::test {
 namespace {
@@ -327,6 +328,38 @@ TEST(GpuRows, AreChangedAndMadeAsOnTheCpu) {
   gpu_fill_first_weights(of, nullptr);
   const std::vector<float> found = first_there.to_host();
   for (std::size_t i = 0; i < first.size(); ++i) ASSERT_NEAR(found[i], first[i], 1e-6f);
+}
+
+// As on the CPU, a step that fails anywhere.
+const RankProgram kFaults("gpu embedding step faults", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  EmbeddingCase c{.weighted = true};
+  for (const EmbeddingSplit split : kSplits) c.add(20, split, 0);
+  EmbeddingRules rules = c.rules();
+  rules.norm.most = 2;
+  const EmbeddingLayout layout(c.tables, c.width, world.size());
+  const auto embeddings = GpuEmbeddings::create(world, layout, rules);
+  const RankBags bags(c.as, 7, static_cast<unsigned>(world.rank()) + 1);
+  const BagsThere bags_there(bags);
+  const GivenBags given = bags_there.given(true);
+  std::vector<DeviceArray<float>> pieces;
+  std::vector<void*> at;
+  for (const auto& piece : pieces_of(layout, world.rank())) {
+    pieces.push_back(there(piece));
+    at.push_back(pieces.back().data());
+  }
+  DeviceArray<float> out(bags.offsets.size() * c.width), weights(bags.ids.size());
+  Rooms rooms;
+  run_with_fault(world, [&] {
+    const std::uint64_t number = embeddings->forward(given, {at}, {.sums = out.data()}, nullptr);
+    embeddings->backward(given, number,
+                         {.sums = out.data(), .weights = weights.data(), .pieces = {at}},
+                         rooms.room(), nullptr);
+  });
+});
+
+TEST(GpuEmbeddingFaults, AreHeardByRanksThatWait) {
+  expect_faults_are_heard("gpu embedding step faults");
 }
 
 }  // namespace
