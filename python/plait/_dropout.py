@@ -10,6 +10,7 @@ from torch.overrides import TorchFunctionMode
 
 from plait._computing import current, has_stacks, is_preparing, refuse_other_nodes
 from plait._library import ops
+from plait.world import agree, world_size
 
 
 _within = threading.local()  # mode: the innermost VertexDropout
@@ -35,11 +36,23 @@ def graph_of_model():
     return None if mode is None else mode._graph
 
 
+def is_apart():
+    """Returns whether a model that is spread over several ranks computes in this thread by this process alone. It
+    must not change then: each rank has the same weights and buffers."""
+    mode = getattr(_within, "mode", None)
+    return mode is not None and mode._is_apart
+
+
 class StepCounter:
     """Counts steps separately on each device on which the count was requested, so that a step that
-    torch.cuda.graph has captured counts itself."""
+    torch.cuda.graph has captured counts itself.
+
+    Attributes:
+        calls: the number of calls of advance(), without those of replays: the host's own count.
+    """
 
     def __init__(self):
+        self.calls = 0
         with torch.inference_mode(False):
             self._steps = {torch.device("cpu"): torch.zeros((), dtype=torch.int32)}
 
@@ -52,6 +65,7 @@ class StepCounter:
         return self._steps[device].clone()  # later steps do not change what a backward pass reads
 
     def advance(self):
+        self.calls += 1
         for step in self._steps.values():
             step.add_(1)
 
@@ -63,11 +77,13 @@ class VertexDropout(TorchFunctionMode):
 
     _MOST_CALLS = 256
 
-    def __init__(self, graph, seed, counter):
+    def __init__(self, graph, seed, counter, is_apart=False):
+        """`is_apart`: whether the graph's model is spread over several ranks, but computes on this one alone."""
         super().__init__()
-        self._graph, self._seed, self._counter = graph, seed, counter
+        self._graph, self._seed, self._counter, self._is_apart = graph, seed, counter, is_apart
         self._steps = {}  # by device
         self._calls = 0
+        self._is_agreed = False  # all ranks draw for the same call
 
     def __enter__(self):
         self._outer, _within.mode = getattr(_within, "mode", None), self
@@ -78,6 +94,11 @@ class VertexDropout(TorchFunctionMode):
         return super().__exit__(*error)
 
     def draw(self, device):
+        """As draw(). Collective on several ranks: the owner of a row draws again, in the step backward, what the
+        readers of the row have drawn, so ranks compare their calls. Raises ValueError, on every rank, if they differ."""
+        if not self._is_agreed and world_size() > 1:
+            agree(f"dropout of attention in call {self._counter.calls} of the model in training")
+            self._is_agreed = True
         text = f"{self._seed} {self._next_call()}".encode()
         seed = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1
         return seed, self._step(device)
