@@ -73,7 +73,8 @@ class Adjacency:
     def attend(self, h, scores, slope, dropout):
         """Returns attention over neighbours, in the shape of h, N x width. scores: N x 2 heads;
         each node's scores as a source, then its scores as a target. draw() determines the
-        dropped entries."""
+        dropped entries, the same on every rank: in the step backward the owner of a row draws again what the
+        row's readers have drawn."""
         seed, step = draw(h.device) if dropout else (0, None)
         h, scores = self._enter(h), self._enter(scores)
         return self._leave(ops.attend(h, scores, self._handle_with_rows, slope, dropout, seed, step))

@@ -17,17 +17,23 @@ _within = threading.local()  # mode: the innermost VertexDropout
 
 
 def draw(device):
-    """Returns (seed, step) for dropout that draws by ids on a graph on the given device. The seed
-    is below 2^63; the step is an int32 tensor on the device, or None. Within a VertexDropout
-    both are the same on every rank, otherwise they come from torch's generators. Each replay of
+    """Returns (seed, step) for dropout that draws by ids on a graph on the given device, the same on every rank.
+    The seed is below 2^63; the step is an int32 tensor on the device, or None. Within a VertexDropout both follow from
+    its counts, otherwise from torch's generators: on several ranks from that of rank 0, collectively. Each replay of
     a step that torch.cuda.graph has captured finds another step number."""
     mode = getattr(_within, "mode", None)
     if mode is not None:
         return mode.draw(device)
-    seed, step = int(torch.randint(2**63 - 1, ())), None
-    if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
-        step = torch.randint(2**24, (), dtype=torch.int32, device=device)
-    return seed, step
+    seed = torch.randint(2**63 - 1, (1,), device="cpu")  # every rank's generator moves on
+    ranks = world_size()
+    if ranks > 1:
+        ops.broadcast_(seed, 0)
+    if device.type != "cuda":
+        return int(seed), None
+    if ranks > 1:
+        return int(seed), _replays.step(device)
+    captured = torch.cuda.is_current_stream_capturing()
+    return int(seed), torch.randint(2**24, (), dtype=torch.int32, device=device) if captured else None
 
 
 def graph_of_model():
@@ -68,6 +74,30 @@ class StepCounter:
         self.calls += 1
         for step in self._steps.values():
             step.add_(1)
+
+
+class _Replays:
+    """Counts the replays of captured steps on several ranks, which replay them equally often. Generators of their GPUs
+    may differ."""
+
+    def __init__(self):
+        self._counts = {}  # device -> int32 scalar there
+
+    def step(self, device):
+        """Returns a step number under capture, else None. Raises RuntimeError if a step is captured in which attention
+        is dropped that has not been dropped before: a capture cannot make the count."""
+        if not torch.cuda.is_current_stream_capturing():
+            if device not in self._counts:
+                with torch.inference_mode(False):
+                    self._counts[device] = torch.zeros((), dtype=torch.int32, device=device)
+            return None
+        if device not in self._counts:
+            raise RuntimeError("a step is captured whose attention has not been dropped before; do a few steps before "
+                               "capturing")
+        return self._counts[device].add_(1).clone()
+
+
+_replays = _Replays()
 
 
 class VertexDropout(TorchFunctionMode):
