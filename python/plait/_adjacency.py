@@ -73,7 +73,8 @@ class Adjacency:
     def attend(self, h, scores, slope, dropout):
         """Returns attention over neighbours, in the shape of h, N x width. scores: N x 2 heads;
         each node's scores as a source, then its scores as a target. draw() determines the
-        dropped entries."""
+        dropped entries, the same on every rank: in the step backward the owner of a row draws again what the
+        row's readers have drawn."""
         seed, step = draw(h.device) if dropout else (0, None)
         h, scores = self._enter(h), self._enter(scores)
         return self._leave(ops.attend(h, scores, self._handle_with_rows, slope, dropout, seed, step))
@@ -158,45 +159,93 @@ class State:
         return cls(tensor._version, values.data_ptr(), tensor.shape, ())
 
 
-@dataclasses.dataclass(frozen=True)
 class _Entry:
-    index: State
-    weight: tuple  # weak reference and State, or ()
-    made: object
+    """An object that was made of an edge_index and perhaps of a weight, and what both were like then.
 
-    @classmethod
-    def of(cls, edge_index, edge_weight, made):
-        weight = () if edge_weight is None else (TensorWeakRef(edge_weight), State.of(edge_weight))
-        return cls(State.of(edge_index), weight, made)
+    Attributes:
+        key: the kind of the object, and the id of the weight; None if the object has gone.
+        made: the object.
+    """
 
-    def is_of(self, edge_index, edge_weight):
-        if self.index != State.of(edge_index):
+    def __init__(self, key, edge_index, edge_weight, made):
+        self.key, self.made = key, made
+        self._index = State.of(edge_index)
+        self._weight = () if edge_weight is None else (TensorWeakRef(edge_weight), State.of(edge_weight))
+
+    def is_of(self, key, edge_index, edge_weight):
+        if self.key != key or self._index != State.of(edge_index):
             return False
         if edge_weight is None:
             return True
-        reference, state = self.weight
+        reference, state = self._weight
         return reference() is edge_weight and state == State.of(edge_weight)
 
     def is_dead(self):
-        return bool(self.weight) and self.weight[0]() is None
+        return self.key is None or bool(self._weight) and self._weight[0]() is None
+
+    def let_go(self):
+        self.key = self.made = None
+
+
+class _Entries:
+    """The last objects of one kind of making, oldest first. Where ranks make objects together, all of them must miss
+    the same ones later: there a new object takes the place of the oldest one, and the place of an object that has gone
+    stays taken, because a weight may live longer on one rank than on another."""
+
+    def __init__(self, together):
+        self._together, self._all = together, []
+
+    def find(self, key, edge_index, edge_weight):
+        return next((entry for entry in self._all if entry.is_of(key, edge_index, edge_weight)), None)
+
+    def let_go(self, key):
+        """Lets go of objects that can be found no more, and of that of the key."""
+        for entry in self._all:
+            if entry.key == key or entry.is_dead():
+                entry.let_go()
+        if not self._together:
+            self._all = [entry for entry in self._all if entry.key is not None]
+
+    def make_room(self):
+        """Lets go of the oldest object if there are too many for another one."""
+        del self._all[:max(0, len(self._all) - _MOST_KEPT + 1)]
+
+    def add(self, entry):
+        self._all.append(entry)
+        del self._all[:-_MOST_KEPT]  # others may have been added while this one was made
 
 
 class _Kept:
     """What was made from one edge_index.
 
     Attributes:
-        entries: {(kind of object, id of edge_weight): _Entry}, in the order in which they were made.
         captured: {id: object} of the objects that captured steps use. Replays read their memory, so they stay
             until the edge_index goes, whatever becomes of their entry.
     """
 
     def __init__(self):
-        self.entries, self.captured = {}, {}
+        self._by_making, self.captured = {}, {}
+
+    def made_by(self, ranks, together, weighted):
+        """Returns the _Entries of objects that this number of ranks has made, each by itself or together, with or
+        without a weight. Objects of other ranks, or of other making, do not push them out."""
+        making = ranks, together and ranks > 1, weighted
+        return self._by_making.setdefault(making, _Entries(making[1]))
+
+    def let_go_of_dead(self):
+        """Lets go of objects of weights that have gone."""
+        for entries in self._by_making.values():
+            entries.let_go(None)
+
+    @property
+    def entries(self):
+        """The entries of objects that are kept, in no particular order."""
+        return [entry for entries in self._by_making.values() for entry in entries._all if entry.key is not None]
 
 
 # edge_index, held weakly -> _Kept
 _made = WeakTensorKeyDictionary()
-_MOST_KEPT = 16  # results for one tensor, as for x of other numbers of rows; the oldest goes first
+_MOST_KEPT = 16  # results in each _Entries, as for x of other numbers of rows; the oldest goes first
 # Guards _made. It is held while an object is made, so that each is made once; making a graph asks
 # for its owners, so the lock is reentrant.
 _lock = threading.RLock()
@@ -218,7 +267,7 @@ def adjacency(edge_index, edge_weight, num_nodes, loop_weight=None, layout=None,
 
     given = num_nodes, loop_weight, layout, device
     if layout is not None or user is None or device.type == "cpu":
-        return kept(edge_index, edge_weight, given, lambda: _make(edge_index, edge_weight, *given))
+        return kept(edge_index, edge_weight, given, lambda: _make(edge_index, edge_weight, *given), together=True)
 
     def by_host():
         return _on_one_rank(edge_index, edge_weight, num_nodes, loop_weight, device)
@@ -290,7 +339,7 @@ def owners_of(edge_index, num_nodes, layout, edge_weight=None):
         order = WorkOrder(vertices)
         return Owners(handle, order.ids, None if torch.equal(order.ids, vertices) else order)
 
-    return kept(edge_index, None, ("owners", num_nodes, layout.partition, layout.reorder), make)
+    return kept(edge_index, None, ("owners", num_nodes, layout.partition, layout.reorder), make, together=True)
 
 
 def require_equal_graphs(edge_index, edge_weight, num_nodes, partition, **more):
@@ -328,25 +377,29 @@ def is_learnt(weight):
     return weight is not None and torch.is_grad_enabled() and weight.requires_grad
 
 
-def kept(edge_index, edge_weight, key, make, is_kept=bool):
+def kept(edge_index, edge_weight, key, make, is_kept=bool, together=False):
     """Returns the result of make(), which is kept for as long as the tensors live unchanged.
-    is_kept(whether it is kept here) tells whether it need not be made, where ranks decide together."""
+    is_kept(whether it is kept here) tells whether it need not be made, where ranks decide together. `together`: make()
+    is collective, and all ranks come here in the same order."""
     tensors = [t for t in (edge_index, edge_weight) if t is not None]
     # Inference tensors do not record changes. A weight that requires a gradient must go to the
     # operation, which refuses it.
     if is_learnt(edge_weight) or any(t.is_inference() for t in tensors):
         is_kept(False)
         return make()
-    key = (*key, ranks_now(), None if edge_weight is None else id(edge_weight))
+    key = (*key, None if edge_weight is None else id(edge_weight))
     with _lock:
         of_tensor = _made.setdefault(edge_index, _Kept())
-        entries = of_tensor.entries
-        entry = entries.get(key)
-        if not is_kept(entry is not None and entry.is_of(edge_index, edge_weight)):
-            oldest = next(iter(entries)) if len(entries) >= _MOST_KEPT else None
-            for old in [k for k, e in entries.items() if k in (key, oldest) or e.is_dead()]:
-                del entries[old]
-            entry = entries[key] = _Entry.of(edge_index, edge_weight, make())
+        entries = of_tensor.made_by(ranks_now(), together, edge_weight is not None)
+        entry = entries.find(key, edge_index, edge_weight)
+        if not is_kept(entry is not None):
+            of_tensor.let_go_of_dead()
+            entries.let_go(key)
+            entries.make_room()
+            made = make()
+            entry = _Entry(key, edge_index, edge_weight, made)
+            entries.add(entry)
+        made = entry.made
         if is_capturing():
-            of_tensor.captured[id(entry.made)] = entry.made
-    return entry.made
+            of_tensor.captured[id(made)] = made
+    return made

@@ -3,6 +3,7 @@
 import torch
 from torch.autograd.function import once_differentiable
 
+from plait._dropout import is_apart
 from plait._library import ops
 from plait._made_classes import pickled_as
 from plait.world import all_reduce, require_ranks, world_size
@@ -10,9 +11,12 @@ from plait.world import all_reduce, require_ranks, world_size
 
 class BatchNorm1d(torch.nn.BatchNorm1d):
     """torch.nn.BatchNorm1d of (own rows, width). In training its mean and variance are those of the
-    rows of all ranks. Collective in training, and if no running statistics are kept."""
+    rows of all ranks. Collective in training, and if no running statistics are kept. Where one of several ranks
+    computes alone (plait.alone()), the running statistics stay as they are: they are the same on all."""
 
     def forward(self, x):
+        if self.training and is_apart():
+            return torch.nn.functional.batch_norm(x, None, None, self.weight, self.bias, True, 0.0, self.eps)
         if world_size() == 1 or not (self.training or self.running_mean is None):
             return super().forward(x)
         if x.dim() != 2:

@@ -10,23 +10,30 @@ from torch.overrides import TorchFunctionMode
 
 from plait._computing import current, has_stacks, is_preparing, refuse_other_nodes
 from plait._library import ops
+from plait.world import agree, world_size
 
 
 _within = threading.local()  # mode: the innermost VertexDropout
 
 
 def draw(device):
-    """Returns (seed, step) for dropout that draws by ids on a graph on the given device. The seed
-    is below 2^63; the step is an int32 tensor on the device, or None. Within a VertexDropout
-    both are the same on every rank, otherwise they come from torch's generators. Each replay of
+    """Returns (seed, step) for dropout that draws by ids on a graph on the given device, the same on every rank.
+    The seed is below 2^63; the step is an int32 tensor on the device, or None. Within a VertexDropout both follow from
+    its counts, otherwise from torch's generators: on several ranks from that of rank 0, collectively. Each replay of
     a step that torch.cuda.graph has captured finds another step number."""
     mode = getattr(_within, "mode", None)
     if mode is not None:
         return mode.draw(device)
-    seed, step = int(torch.randint(2**63 - 1, ())), None
-    if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
-        step = torch.randint(2**24, (), dtype=torch.int32, device=device)
-    return seed, step
+    seed = torch.randint(2**63 - 1, (1,), device="cpu")  # every rank's generator moves on
+    ranks = world_size()
+    if ranks > 1:
+        ops.broadcast_(seed, 0)
+    if device.type != "cuda":
+        return int(seed), None
+    if ranks > 1:
+        return int(seed), _replays.step(device)
+    captured = torch.cuda.is_current_stream_capturing()
+    return int(seed), torch.randint(2**24, (), dtype=torch.int32, device=device) if captured else None
 
 
 def graph_of_model():
@@ -35,11 +42,23 @@ def graph_of_model():
     return None if mode is None else mode._graph
 
 
+def is_apart():
+    """Returns whether a model that is spread over several ranks computes in this thread by this process alone. It
+    must not change then: each rank has the same weights and buffers."""
+    mode = getattr(_within, "mode", None)
+    return mode is not None and mode._is_apart
+
+
 class StepCounter:
     """Counts steps separately on each device on which the count was requested, so that a step that
-    torch.cuda.graph has captured counts itself."""
+    torch.cuda.graph has captured counts itself.
+
+    Attributes:
+        calls: the number of calls of advance(), without those of replays: the host's own count.
+    """
 
     def __init__(self):
+        self.calls = 0
         with torch.inference_mode(False):
             self._steps = {torch.device("cpu"): torch.zeros((), dtype=torch.int32)}
 
@@ -52,8 +71,33 @@ class StepCounter:
         return self._steps[device].clone()  # later steps do not change what a backward pass reads
 
     def advance(self):
+        self.calls += 1
         for step in self._steps.values():
             step.add_(1)
+
+
+class _Replays:
+    """Counts the replays of captured steps on several ranks, which replay them equally often. Generators of their GPUs
+    may differ."""
+
+    def __init__(self):
+        self._counts = {}  # device -> int32 scalar there
+
+    def step(self, device):
+        """Returns a step number under capture, else None. Raises RuntimeError if a step is captured in which attention
+        is dropped that has not been dropped before: a capture cannot make the count."""
+        if not torch.cuda.is_current_stream_capturing():
+            if device not in self._counts:
+                with torch.inference_mode(False):
+                    self._counts[device] = torch.zeros((), dtype=torch.int32, device=device)
+            return None
+        if device not in self._counts:
+            raise RuntimeError("a step is captured whose attention has not been dropped before; do a few steps before "
+                               "capturing")
+        return self._counts[device].add_(1).clone()
+
+
+_replays = _Replays()
 
 
 class VertexDropout(TorchFunctionMode):
@@ -63,11 +107,13 @@ class VertexDropout(TorchFunctionMode):
 
     _MOST_CALLS = 256
 
-    def __init__(self, graph, seed, counter):
+    def __init__(self, graph, seed, counter, is_apart=False):
+        """`is_apart`: whether the graph's model is spread over several ranks, but computes on this one alone."""
         super().__init__()
-        self._graph, self._seed, self._counter = graph, seed, counter
+        self._graph, self._seed, self._counter, self._is_apart = graph, seed, counter, is_apart
         self._steps = {}  # by device
         self._calls = 0
+        self._is_agreed = False  # all ranks draw for the same call
 
     def __enter__(self):
         self._outer, _within.mode = getattr(_within, "mode", None), self
@@ -78,6 +124,11 @@ class VertexDropout(TorchFunctionMode):
         return super().__exit__(*error)
 
     def draw(self, device):
+        """As draw(). Collective on several ranks: the owner of a row draws again, in the step backward, what the
+        readers of the row have drawn, so ranks compare their calls. Raises ValueError, on every rank, if they differ."""
+        if not self._is_agreed and world_size() > 1:
+            agree(f"dropout of attention in call {self._counter.calls} of the model in training")
+            self._is_agreed = True
         text = f"{self._seed} {self._next_call()}".encode()
         seed = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1
         return seed, self._step(device)

@@ -33,7 +33,7 @@ def places_of(graph):
         return Places(graph.gather(torch.full_like(own, rank())),
                       graph.gather(torch.arange(graph.num_own)))
 
-    return kept(graph.edge_index, None, ("places", *graph.placing), make)
+    return kept(graph.edge_index, None, ("places", *graph.placing), make, together=True)
 
 
 class Exchange:

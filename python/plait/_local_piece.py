@@ -54,7 +54,7 @@ def own_edges(graph):
         owner = places_of(graph).owner
         return (owner[graph.edge_index[1].to(CPU, torch.long)] == rank()).nonzero(as_tuple=True)[0]
 
-    return kept(graph.edge_index, None, ("own edges", *graph.placing), make)
+    return kept(graph.edge_index, None, ("own edges", *graph.placing), make, together=True)
 
 
 def local_piece(graph, device):
@@ -62,4 +62,4 @@ def local_piece(graph, device):
     asked for; it is kept for as long as the graph's tensors live unchanged."""
     key = ("piece", *graph.placing, device)
     with torch.inference_mode(False):
-        return kept(graph.edge_index, graph.edge_weight, key, lambda: LocalPiece(graph, device))
+        return kept(graph.edge_index, graph.edge_weight, key, lambda: LocalPiece(graph, device), together=True)

@@ -123,24 +123,48 @@ def _equalize(model):
             tensor.copy_(values)
 
 
+class _Calls:
+    """Counts the calls of a spread model in one world: by its ranks together, or by one of them alone. What all ranks
+    do at a call follows from counts that are the same on each, so calls of one rank alone have counts of their own.
+
+    Attributes:
+        steps: the StepCounter of calls in training mode, by which dropout is drawn.
+        compared: the number of calls in training with gradients, at some of which ranks compare their weights.
+    """
+
+    def __init__(self):
+        self.steps, self.compared = StepCounter(), 0
+
+
 class _Ranks:
     """The state of a spread model besides its weights; copies of the model share the graph."""
 
     def __init__(self, graph):
         self.graph = graph
         self.own_methods = {}  # those that stand in the model itself, as they were
-        self._calls = 0  # in training, with gradients
+        self._size = world_size()
+        self._together, self._apart = _Calls(), _Calls()  # by all ranks, and by this one within plait.alone()
         seed = torch.tensor([torch.initial_seed() & (1 << 63) - 1])
         ops.broadcast_(seed, 0)
         self.seed = int(seed)
-        self.steps = StepCounter()  # calls in training mode so far
         self._inside = False
 
     def __deepcopy__(self, memo):
         copied = object.__new__(_Ranks)
-        steps = copy.deepcopy(self.steps)
-        copied.__dict__.update(self.__dict__, steps=steps, _inside=False)
+        counts = {name: copy.deepcopy(getattr(self, name)) for name in ("_together", "_apart")}
+        copied.__dict__.update(self.__dict__, **counts, _inside=False)
         return copied
+
+    def _calls(self):
+        """Returns the _Calls of the world in which this process works now. Raises RuntimeError if the model was
+        spread by this process alone, and several ranks work here: their weights are not known to be the same."""
+        now = world_size()
+        if now == self._size:
+            return self._together
+        if now > 1:
+            raise RuntimeError(f"the model was spread where this process worked alone, but here {now} ranks work "
+                               "together; call plait.parallelize outside of plait.alone()")
+        return self._apart
 
     @contextlib.contextmanager
     def around(self, model, inputs):
@@ -150,15 +174,17 @@ class _Ranks:
             return
         self._inside = True
         try:
+            calls = self._calls()
+            if model.training:  # counted before anything can fail, on one rank perhaps: all then skip the same number
+                calls.steps.advance()
+                if torch.is_grad_enabled():
+                    calls.compared += 1
+                    _compare_state(model, calls)
             graph = next(filter(None, map(_graph_of, inputs)), self.graph)
-            if model.training and torch.is_grad_enabled():
-                self._calls += 1
-                _compare_weights(model, self._calls)
-            with (_shared_parameters(model), VertexDropout(graph, self.seed, self.steps),
+            with (_shared_parameters(model),
+                  VertexDropout(graph, self.seed, calls.steps, is_apart=calls is self._apart),
                   checkpointing_refused(), pooling_refused()):
                 yield
-            if model.training:
-                self.steps.advance()
         except ValueError as error:
             raise _explained(error, model) from error.__cause__
         finally:
@@ -174,18 +200,21 @@ def _explained(error, model):
                       "them before") if new else error
 
 
-def _compare_weights(model, call):
+def _compare_state(model, calls):
     """Raises ValueError, on every rank, if ranks have come to hold different weights, as after
-    reset_parameters() or another step of the optimiser on one of them. Reads the weights at calls 1, 2, 4,
-    8, 16, 32, 64, 96 and so on."""
+    reset_parameters() or another step of the optimiser on one of them, or have made different numbers of calls. Reads
+    the weights at calls 1, 2, 4, 8, 16, 32, 64, 96 and so on."""
+    call = calls.compared
     if world_size() == 1 or is_capturing() or (call & (call - 1) and call % 32):
         return
     named = [(name, p) for name, p in model.named_parameters() if p.dtype == torch.float32]
+    sums = torch.zeros(0, dtype=torch.int64)
     if named:  # sums of whole numbers, which have the same bits in any order
         sums = torch.stack([p.detach().view(torch.int32).sum() for _, p in named])
         ops.wait_for(sums)
-        names = (f"the bits of {name}" for name, _ in named)
-        require_equal("weights, for one has been changed alone", dict(zip(names, sums.tolist())))
+    names = (f"the bits of {name}" for name, _ in named)
+    require_equal("weights, for one has been changed alone",
+                  {**dict(zip(names, sums.tolist())), "the number of calls in training": calls.steps.calls})
 
 
 def _graph_of(value):
