@@ -27,7 +27,7 @@ bool is_finite_number(std::string_view text) {
   return all && std::isfinite(value) && value >= 0;
 }
 
-// This check runs before other checks, which would print the whole text.
+// Runs before other checks, which would print the whole text.
 std::string check_length(const std::string& text) {
   if (text.size() <= kLongestNumber) return "";
   return fmt::format("{} characters are too many for a number", text.size());
@@ -47,7 +47,13 @@ std::string check_text(const std::string& text) { return text.empty() ? "its val
 
 void check_number(CLI::Option& option, std::string (*check)(const std::string&)) {
   option.check(check, "NONNEGATIVE");
-  option.transform(CLI::Validator([](std::string& text) { return check_length(text); }, ""));
+  // A transformation runs before all checks: ranges say of a text that is no number what is false.
+  option.transform(CLI::Validator(
+      [check](std::string& text) {
+        const std::string too_long = check_length(text);
+        return too_long.empty() ? check(text) : too_long;
+      },
+      ""));
 }
 
 void check_option(CLI::Option& option) {

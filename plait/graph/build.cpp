@@ -9,6 +9,7 @@
 #include "plait/base/memory.h"
 #include "plait/base/parallel.h"
 #include "plait/base/profile.h"
+#include "plait/base/saturating.h"
 
 namespace plait {
 namespace {
@@ -167,8 +168,10 @@ Csr<V> build_csr(EdgeList<V> edges, const BuildOptions& options) {
   const std::uint64_t copies = options.undirected ? 2 : 1;
   const std::uint64_t an_edge =
       weighted ? sizeof(std::uint64_t) + sizeof(V) + sizeof(float) : sizeof(V);
+  const Bytes bytes = Bytes(edges.vertices) * sizeof(EdgeOffset) + sizeof(EdgeOffset) +
+                      Bytes(edges.edges()) * copies * an_edge;
   require_memory(
-      (edges.vertices + 1) * sizeof(EdgeOffset) + edges.edges() * copies * an_edge,
+      bytes.value,
       fmt::format("a graph of {} vertices and {} edges", edges.vertices, edges.edges() * copies));
   return weighted ? build_weighted(edges, options) : build_unweighted(edges, options);
 }

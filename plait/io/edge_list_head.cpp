@@ -39,7 +39,6 @@ std::optional<std::uint64_t> whole_number(const std::string& word) {
 }
 
 bool begins_number(std::string_view word) {
-  if (word.starts_with("\xef\xbb\xbf")) word.remove_prefix(3);  // UTF-8's mark of the byte order
   const std::size_t digit = word.find_first_not_of("+-.");
   return digit != std::string_view::npos && is_digit(word[digit]);
 }

@@ -391,6 +391,8 @@ ParsedDataset parse_npz(std::span<const std::byte> bytes, const std::string& fil
     parsed.edges = parse_gnnadvisor(archive, told);
   else if (ends_of(archive))
     parsed = GraphArchive(archive, told).parse();
+  else if (archive.keys().empty())
+    throw InputError(file, "archive", "it holds no array", "write the file again");
   else
     throw InputError(file, "archive",
                      fmt::format("it holds neither edge_index nor a SciPy matrix, but {}",

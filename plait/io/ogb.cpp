@@ -9,6 +9,7 @@
 
 #include "plait/base/error.h"
 #include "plait/base/file.h"
+#include "plait/base/printable.h"
 #include "plait/io/edge_list_file.h"
 #include "plait/io/gzip.h"
 #include "plait/io/npz_archive.h"
@@ -26,6 +27,18 @@ constexpr double kMostLabel = std::numeric_limits<std::int32_t>::max() - 1;
 constexpr std::array<std::pair<const char*, Split>, 3> kParts{
     {{"train", Split::train}, {"valid", Split::validation}, {"test", Split::test}}};
 
+// A place that may not be looked at is taken for one where nothing is: reading what is there tells
+// the reason.
+bool is_there(const fs::path& path) {
+  std::error_code none;
+  return fs::exists(path, none);
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code none;
+  return fs::is_directory(path, none);
+}
+
 std::string_view as_text(const Buffer<std::byte>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -40,7 +53,7 @@ class Folder {
   Folder(const std::string& path, std::uint64_t told) : path_(path), told_(told) {}
 
   ParsedDataset read() {
-    if (fs::exists(raw("data.npz")))
+    if (is_there(raw("data.npz")))
       read_arrays();
     else
       read_texts();
@@ -68,16 +81,16 @@ class Folder {
                                     {.first_line = FirstLine::edge, .vertices = vertices_})
                         .edges;
     require_vertices(vertices_, edges(), told_, raw("num-node-list.csv.gz"), "line 1");
-    if (fs::exists(raw("num-edge-list.csv.gz")) &&
+    if (is_there(raw("num-edge-list.csv.gz")) &&
         read_count("num-edge-list.csv.gz", ~std::uint64_t{0}) != edges())
       throw InputError(raw("num-edge-list.csv.gz"), "line 1",
                        fmt::format("it is not the number of edges in edge.csv.gz, {}", edges()),
                        "get both files again");
     const std::string features = raw("node-feat.csv.gz");
-    if (fs::exists(features))
+    if (is_there(features))
       set_features(parse_number_table(as_text(unpacked(features)), features), features);
     const std::string labels = raw("node-label.csv.gz");
-    if (fs::exists(labels)) read_label_text(labels);
+    if (is_there(labels)) read_label_text(labels);
   }
 
   // Data of the graph in files that are not read.
@@ -86,7 +99,7 @@ class Folder {
                                        "num-edge-list.csv.gz", "node-feat.csv.gz",
                                        "node-label.csv.gz"};
     static constexpr std::array kArchives{"data.npz", "node-label.npz"};
-    const bool arrays = fs::exists(raw("data.npz"));
+    const bool arrays = is_there(raw("data.npz"));
     std::vector<std::string> others;
     for (const auto& entry : fs::directory_iterator(path_ + "/raw")) {
       const std::string name = entry.path().filename().string();
@@ -157,7 +170,7 @@ class Folder {
     if (const auto x = archive.find("node_feat"))
       set_features(npy_matrix(x->array, x->owner), name);
     warn_of_unread(archive, "raw/data.npz");
-    if (fs::exists(raw("node-label.npz"))) read_label_array(raw("node-label.npz"));
+    if (is_there(raw("node-label.npz"))) read_label_array(raw("node-label.npz"));
   }
 
   void warn_of_unread(const NpzArchive& archive, const std::string& file) {
@@ -236,9 +249,12 @@ class Folder {
   // Reads each folder of split/ as one split, in the order of the folders' names.
   void read_splits() {
     std::vector<std::string> folders;
-    if (fs::is_directory(path_ + "/split"))
-      for (const auto& entry : fs::directory_iterator(path_ + "/split"))
-        if (fs::exists(entry.path() / "train.csv.gz")) folders.push_back(entry.path().string());
+    const std::string split = path_ + "/split";
+    std::error_code closed;
+    if (is_folder(split))
+      for (const auto& entry : fs::directory_iterator(split, closed))
+        if (is_there(entry.path() / "train.csv.gz")) folders.push_back(entry.path().string());
+    require(!closed, "{}: cannot be read: {}", printable(split), closed.message());
     if (folders.empty()) return;
     std::sort(folders.begin(), folders.end());
     Buffer<Split> splits(folders.size() * vertices_, Split::none);
@@ -271,7 +287,7 @@ class Folder {
 }  // namespace
 
 bool is_ogb_folder(const std::string& path) {
-  return fs::exists(path + "/raw/edge.csv.gz") || fs::exists(path + "/raw/data.npz");
+  return is_there(path + "/raw/edge.csv.gz") || is_there(path + "/raw/data.npz");
 }
 
 ParsedDataset read_ogb_folder(const std::string& path, std::uint64_t told) {

@@ -28,8 +28,10 @@ namespace plait {
 // A text and the name of its file. Any number of threads may use it.
 class TextInput {
  public:
-  // Keeps views of both: they must live longer. `file` is the name used in errors.
-  TextInput(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+  // Keeps views of both: they must live longer. `file` is the name used in errors. UTF-8's mark of
+  // the byte order, which some editors write first, is no part of the text.
+  TextInput(std::string_view text, const std::string& file)
+      : text_(text.starts_with("\xef\xbb\xbf") ? text.substr(3) : text), file_(file) {}
 
   std::string_view text() const { return text_; }
   const std::string& file() const { return file_; }

@@ -5,6 +5,7 @@ imported already.
 """
 
 import dataclasses
+import operator
 import sys
 
 import torch
@@ -31,6 +32,17 @@ class Edges:
         if self.weight is None or not bool(self.weight.eq(1).all()):
             return self
         return Edges(self.index, None, self.num_nodes)
+
+
+def whole_number(name, value):
+    """Returns a whole number as an int. Raises TypeError for another type, and ValueError beyond 64 bits."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}, not a whole number") from None
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(f"{name} is {number}, which is beyond 64 bits")
+    return number
 
 
 def as_tensor(name, value, remedy):

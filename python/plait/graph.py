@@ -9,7 +9,7 @@ from plait._adjacency import (CPU, Layout, State, adjacency, is_learnt, kept, ow
                               owners_of, require_equal_graphs)
 from plait._files import file_errors
 from plait._file_warnings import warn_of_file
-from plait._inputs import as_edges, as_tensor, fields_of
+from plait._inputs import as_edges, as_tensor, fields_of, whole_number
 from plait._library import ops
 from plait.world import world_size
 
@@ -89,7 +89,7 @@ class Graph:
         self.edge_weight = _lasting(edges.weight)
         if num_nodes is None:
             num_nodes = count_nodes(edges.index) if edges.num_nodes is None else edges.num_nodes
-        self._num_nodes = operator.index(num_nodes)
+        self._num_nodes = whole_number("num_nodes", num_nodes)
         ops.check_edges(edges.index, self._num_nodes, edges.weight)
         self._asked, self._is_used = (partition, strategy, reorder, wire), False
         self.place(partition or "edges", strategy or "auto", reorder or "none", wire or "fp32")

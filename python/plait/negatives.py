@@ -8,7 +8,7 @@ import torch
 from plait._devices import samples_on
 from plait._draws import draw_key
 from plait._ids import whole_ids
-from plait._inputs import as_edges
+from plait._inputs import as_edges, whole_number
 from plait.graph import count_nodes
 
 
@@ -59,7 +59,7 @@ class NonEdges:
     def sample_on(self, device, count, replace=False):
         """As sample(), but the pairs are drawn on another device than that of the edges."""
         place = _drawing_place(device)
-        return self._pairs.draw(operator.index(count), replace, draw_key(), place).to(device)
+        return self._pairs.draw(whole_number("count", count), replace, draw_key(), place).to(device)
 
     @property
     def size(self):

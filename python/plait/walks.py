@@ -1,13 +1,11 @@
 """Random walks on graphs."""
 
-import operator
-
 import torch
 
 from plait._devices import samples_on
 from plait._draws import draw_key
 from plait._ids import whole_ids
-from plait._inputs import as_edges
+from plait._inputs import as_edges, whole_number
 from plait._visited import most_visited
 from plait.graph import count_nodes
 
@@ -39,7 +37,7 @@ class RandomWalks:
         edges = as_edges(edge_index, edge_weight)
         if num_nodes is None:
             num_nodes = count_nodes(edges.index) if edges.num_nodes is None else edges.num_nodes
-        self._given = edges.index, operator.index(num_nodes), edges.weight
+        self._given = edges.index, whole_number("num_nodes", num_nodes), edges.weight
         self._walks = torch.classes.plait.RandomWalks(*self._given)
 
     @property
@@ -60,7 +58,8 @@ class RandomWalks:
         """
         ids = whole_ids("start", start)
         here = ids if samples_on(ids.device) else ids.cpu()
-        return self._walks.walk(here, operator.index(walk_length), p, q, restart, draw_key(), 0).to(ids.device)
+        steps = whole_number("walk_length", walk_length)
+        return self._walks.walk(here, steps, p, q, restart, draw_key(), 0).to(ids.device)
 
     def neighbors(self, start, num_neighbors, num_walks=200, walk_length=3, restart=0.5):
         """Returns the nodes that matter most to each node of `start`, (n,), by random walks: those that
@@ -74,7 +73,8 @@ class RandomWalks:
         Raises ValueError as walk() does.
         """
         ids = whole_ids("start", start)
-        settings = tuple(map(operator.index, (walk_length, num_walks, num_neighbors)))
+        given = {"walk_length": walk_length, "num_walks": num_walks, "num_neighbors": num_neighbors}
+        settings = tuple(whole_number(name, value) for name, value in given.items())
         on_gpu = ids.is_cuda and samples_on(ids.device)
         find = self._visited_there if on_gpu else self._visited_here
         place, nodes, visits = (each.to(ids.device) for each in find(ids, settings, restart, draw_key()))

@@ -129,7 +129,7 @@ RawVector<NonEdges::Pair> NonEdges::draw(std::uint64_t wanted, bool replace,
   const std::uint64_t all = count();
   const std::uint64_t size = drawn(wanted, replace);
   // A pair, its number and, if they are to differ, two to four places of a table.
-  require_memory((Bytes(size) * Bytes(replace ? 24 : 56)).value, "the pairs to draw");
+  require_memory((Bytes(size) * Bytes(replace ? 24 : 56)).value, "an array of the pairs to draw");
   const Philox philox(key);
   RawVector<std::uint64_t> numbers(size);
   const bool whole = !replace && size == all;

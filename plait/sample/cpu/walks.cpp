@@ -96,7 +96,7 @@ RawVector<std::uint64_t> RandomWalks::walk(const WalkSettings& settings,
   check_walks(settings, vertex_count(graph_), starts);
   const std::uint64_t width = settings.length + 1;
   const Bytes bytes = Bytes(starts.size()) * Bytes(width) * Bytes(sizeof(std::uint64_t));
-  require_large_memory(bytes.value, "the walks");
+  require_large_memory(bytes.value, "an array of the walks");
   RawVector<std::uint64_t> walks(starts.size() * width);
   std::visit(
       [&](const auto& csr) {
@@ -131,7 +131,7 @@ VisitedVertices RandomWalks::most_visited(const WalkSettings& settings, std::uin
   const std::uint64_t kept = std::min({count, steps, vertex_count(graph_)});
   const Bytes bytes = Bytes(steps) * Bytes(2 * sizeof(std::uint64_t)) * Bytes(at_once) +
                       Bytes(starts.size()) * (Bytes(kept) * Bytes(28) + Bytes(32));
-  require_large_memory(bytes.value, "the walks");
+  require_large_memory(bytes.value, "an array of the walks");
   std::vector<std::vector<std::pair<std::uint64_t, std::uint32_t>>> found(starts.size());
   std::visit(
       [&](const auto& csr) {

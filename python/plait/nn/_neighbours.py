@@ -237,6 +237,8 @@ def _counts(x, size):
     """Returns the numbers of sources and of targets, as PyTorch Geometric finds them."""
     sources, targets = (None if rows is None else rows.size(-2) for rows in x)
     asked_sources, asked_targets = size or (None, None)
+    if not all(each is None or isinstance(each, int) for each in (asked_sources, asked_targets)):
+        raise Slow("size", f"size={size!r}")
     wrong_targets = None not in (targets, asked_targets) and targets != asked_targets
     if wrong_targets or asked_sources not in (None, sources):
         raise Slow("size", f"size={size!r} beside x of {sources} and {targets} rows")
