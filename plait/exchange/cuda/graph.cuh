@@ -79,9 +79,6 @@ class FirstStream {
   cudaStream_t stream_ = nullptr;
 };
 
-// The operations of a link, for step_kind().
-enum class LinkOperation : std::uint64_t { sum, gather, passes, all_reduce, rows, part };
-
 // One rank's end of the link between GPUs: its slots in the symmetric heap, the signals, and a
 // stream for data that cross the link.
 class DeviceLink {
@@ -112,16 +109,14 @@ class DeviceLink {
   }
 
   // Runs an operation in which all ranks take part: `work` enqueues it, on this stream above all.
-  // `kind` is the same on all ranks (step_kind()); operations of other kinds do not pair with it.
   // Throws LostRankError if a rank is lost or an earlier operation has failed. If `work` throws, no
   // rank gets a result any more, because other ranks may see a part of it; if it was to be
   // recorded, the recording becomes invalid. Ranks that may wait in another library, or on the
   // host, are told through the world, which ends it. What can be refused is refused in prepare().
   template <class Work>
-  void operation(cudaStream_t stream, StepKind kind, const Work& work) {
+  void operation(cudaStream_t stream, const Work& work) {
     const bool recorded = is_recorded(stream);
     begin(recorded);
-    signals_->set_kind(kind);
     try {
       work();
     } catch (...) {
@@ -169,9 +164,6 @@ class DeviceLink {
     signals_follow_ = true;
     return signal_stream_->get();
   }
-  // Lets the stream wait until all ranks have come to this operation, and compares its kind. It
-  // comes before work of another library, which would pair by order alone.
-  void meet(cudaStream_t stream);
   // Notes the time from here to the end of the scope in the trace, if one is taken.
   DeviceTrace::Span span(const char* name, std::size_t number, const char* lane,
                          cudaStream_t stream) {
@@ -211,11 +203,5 @@ class DeviceLink {
   std::unique_ptr<DeviceEvent> event_;
   DeviceTrace* trace_ = nullptr;
 };
-
-// Returns the kind of a sum over ranks of `count` numbers of type T.
-template <class T>
-StepKind kind_of_all_reduce(std::uint64_t count) {
-  return step_kind({static_cast<std::uint64_t>(LinkOperation::all_reduce), sizeof(T), count});
-}
 
 }  // namespace plait

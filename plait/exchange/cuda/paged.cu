@@ -112,16 +112,6 @@ class Paged : public DeviceStrategy {
   }
 
  private:
-  // Compares the steps of ranks, as waits on GPUs do.
-  void meet() {
-    const auto kinds = rows_.shared().barrier(link_.signals().kind());
-    for (const std::uint64_t kind : kinds)
-      require_on_all<UsageError>(
-          kind == kinds[0],
-          "ranks are in different operations on a graph; every rank must make the same calls in "
-          "the same order");
-  }
-
   const DeviceGraph& graph_;
   DeviceLink& link_;
   PagedRows& rows_;

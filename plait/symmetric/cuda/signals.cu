@@ -19,20 +19,18 @@ constexpr int kPushThreads = 512;
 constexpr int kInFlight = 4;  // loads per thread
 
 struct Flags {
-  std::uint64_t* at[kLanes];
+  std::uint32_t* at[kLanes];
   int count;
 };
 
-__device__ void raise_flags(const SignalState* state, const Flags& flags, StepKind kind) {
+__device__ void raise_flags(const SignalState* state, const Flags& flags) {
   if (threadIdx.x >= flags.count) return;
   __threadfence_system();
-  SystemFlag(*flags.at[threadIdx.x])
-      .store(flag_word(state->step, kind), cuda::memory_order_release);
+  SystemFlag(*flags.at[threadIdx.x]).store(state->step, cuda::memory_order_release);
 }
 
-__global__ void raise_kernel(const SignalState* state, const __grid_constant__ Flags flags,
-                             StepKind kind) {
-  if (!has_failed(state)) raise_flags(state, flags, kind);
+__global__ void raise_kernel(const SignalState* state, const __grid_constant__ Flags flags) {
+  if (!has_failed(state)) raise_flags(state, flags);
 }
 
 struct StepResults {
@@ -41,11 +39,10 @@ struct StepResults {
 };
 
 __global__ void end_step_kernel(SignalState* state, const __grid_constant__ Flags done,
-                                const __grid_constant__ StepResults results, StepKind kind,
-                                bool recorded) {
+                                const __grid_constant__ StepResults results, bool recorded) {
   const Mark failed = failed_mark(state);
   if (failed == 0) {
-    raise_flags(state, done, kind);
+    raise_flags(state, done);
   } else {
     tell_host(state->words->failed, failed);  // another rank may have set the mark
     for (std::size_t r = 0; r < DeviceSignals::kMostResults; ++r)
@@ -91,18 +88,17 @@ __global__ void elsewhere_kernel(const SignalState* state, bool begins) {
 
 // Each lane of the warp that calls this waits for one flag, until it holds the step `back` steps
 // before this one.
-__device__ void await_flags(SignalState* state, const Flags& flags, StepKind kind,
-                            std::uint32_t back) {
+__device__ void await_flags(SignalState* state, const Flags& flags, std::uint32_t back) {
   const unsigned long long begin = nanoseconds();
   const int lane = threadIdx.x;
-  if (lane < flags.count) await_flag(flags.at[lane], state->step - back, kind, state);
+  if (lane < flags.count) await_flag(flags.at[lane], state->step - back, state);
   __syncwarp();
   if (lane == 0 && back == 0) state->waited += nanoseconds() - begin;
 }
 
-__global__ void wait_kernel(SignalState* state, const __grid_constant__ Flags flags, StepKind kind,
+__global__ void wait_kernel(SignalState* state, const __grid_constant__ Flags flags,
                             std::uint32_t back) {
-  await_flags(state, flags, kind, back);
+  await_flags(state, flags, back);
 }
 
 // Pushes, in pieces that a thread moves at once.
@@ -113,7 +109,7 @@ struct Pushes {
   std::uint64_t pieces[kLanes];
   const std::uint32_t* rows[kLanes];  // null: all pieces of `from`, in order
   std::uint32_t row_pieces[kLanes];
-  std::uint64_t* flag[kLanes];  // null: none
+  std::uint32_t* flag[kLanes];  // null: none
   int count;
 };
 
@@ -142,11 +138,10 @@ template <class Piece>
 __global__ void __launch_bounds__(kPushThreads)
     push_kernel(SignalState* state, const __grid_constant__ Flags before,
                 const __grid_constant__ Pushes<Piece> pushes,
-                const __grid_constant__ Flags arrivals, StepKind kind, unsigned* ended) {
+                const __grid_constant__ Flags arrivals, unsigned* ended) {
   const std::uint32_t step = state->step;
   const bool waits = threadIdx.x < before.count;
-  if (__syncthreads_or(waits && !await_flag(before.at[threadIdx.x], step - 1, kAnyStep, state)))
-    return;
+  if (__syncthreads_or(waits && !await_flag(before.at[threadIdx.x], step - 1, state))) return;
   for (int p = 0; p < pushes.count; ++p) {
     const std::uint32_t* const rows = pushes.rows[p];
     const std::uint32_t row_pieces = pushes.row_pieces[p];
@@ -164,11 +159,11 @@ __global__ void __launch_bounds__(kPushThreads)
     if (threadIdx.x == 0 && atomicAdd(ended + p, 1u) == gridDim.x - 1) {
       ended[p] = 0;
       __threadfence_system();
-      SystemFlag(*pushes.flag[p]).store(flag_word(step, kind), cuda::memory_order_release);
+      SystemFlag(*pushes.flag[p]).store(step, cuda::memory_order_release);
     }
   }
   if (blockIdx.x == 0 && threadIdx.x < kLanes && arrivals.count > 0)
-    await_flags(state, arrivals, kind, 0);
+    await_flags(state, arrivals, 0);
 }
 
 }  // namespace
@@ -207,16 +202,6 @@ void DeviceSignals::FreeHostMemory::operator()(SignalWords* words) const {
   if (cudaHostUnregister(words) == cudaSuccess) ::munmap(words, sizeof *words);
 }
 
-StepKind step_kind(std::initializer_list<std::uint64_t> numbers) {
-  std::uint64_t hash = 0x9e3779b97f4a7c15;
-  for (const std::uint64_t number : numbers) {
-    hash = (hash ^ number) * 0xff51afd7ed558ccd;
-    hash ^= hash >> 32;
-  }
-  const auto kind = static_cast<StepKind>(hash);
-  return kind == kAnyStep ? 1 : kind;
-}
-
 DeviceSignals::DeviceSignals(DeviceHeap& heap, World& world)
     : heap_(heap),
       world_(world),
@@ -243,8 +228,8 @@ DeviceSignals::DeviceSignals(DeviceHeap& heap, World& world)
 
 DeviceSignals::~DeviceSignals() { world_.unwatch(*this); }
 
-std::uint64_t* DeviceSignals::flag(int at, int from, int number) const {
-  return reinterpret_cast<std::uint64_t*>(heap_.part(at)) + from * kSignals + number;
+std::uint32_t* DeviceSignals::flag(int at, int from, int number) const {
+  return reinterpret_cast<std::uint32_t*>(heap_.part(at)) + from * kSignals + number;
 }
 
 void DeviceSignals::raise(int peer, int number, cudaStream_t stream) {
@@ -252,7 +237,7 @@ void DeviceSignals::raise(int peer, int number, cudaStream_t stream) {
   Flags flags{};
   flags.at[0] = flag(peer, rank_, number);
   flags.count = 1;
-  raise_kernel<<<1, kLanes, 0, stream>>>(state_.data(), flags, kind_);
+  raise_kernel<<<1, kLanes, 0, stream>>>(state_.data(), flags);
   check_cuda(cudaGetLastError(), "raising a signal");
 }
 
@@ -280,7 +265,7 @@ void DeviceSignals::raise_everywhere(int number, cudaStream_t stream) {
   test_point(stream);
   const Flags flags =
       flags_of_others(rank_, ranks_, [&](int peer) { return flag(peer, rank_, number); });
-  raise_kernel<<<1, kLanes, 0, stream>>>(state_.data(), flags, kind_);
+  raise_kernel<<<1, kLanes, 0, stream>>>(state_.data(), flags);
   check_cuda(cudaGetLastError(), "raising signals");
 }
 
@@ -295,7 +280,7 @@ void DeviceSignals::end_step(const std::vector<Results>& results, cudaStream_t s
   }
   test_point(stream);
   const bool recorded = is_recorded(stream);
-  end_step_kernel<<<1, kLanes, 0, stream>>>(state_.data(), flags, list, kind_, recorded);
+  end_step_kernel<<<1, kLanes, 0, stream>>>(state_.data(), flags, list, recorded);
   check_cuda(cudaGetLastError(), "ending a step");
   if (recorded)
     ++recorded_;
@@ -338,7 +323,7 @@ void DeviceSignals::wait(std::span<const Signal> signals, cudaStream_t stream, s
        signals = signals.subspan(std::min<std::size_t>(kLanes, signals.size()))) {
     const Flags flags = flags_of(signals.first(std::min<std::size_t>(kLanes, signals.size())),
                                  [&](const Signal& s) { return flag(rank_, s.rank, s.number); });
-    wait_kernel<<<1, kLanes, 0, stream>>>(state_.data(), flags, back == 0 ? kind_ : kAnyStep, back);
+    wait_kernel<<<1, kLanes, 0, stream>>>(state_.data(), flags, back);
     check_cuda(cudaGetLastError(), "waiting for a signal");
   }
   test_point(stream);
@@ -384,8 +369,8 @@ void DeviceSignals::push_pieces(std::span<const Push> pushes, std::span<const Si
       flags_of_others(rank_, ranks_, [&](int peer) { return flag(rank_, peer, kDone); });
   const Flags awaited =
       flags_of(arrivals, [&](const Signal& s) { return flag(rank_, s.rank, s.number); });
-  push_kernel<Piece><<<blocks, kPushThreads, 0, stream>>>(state_.data(), before, list, awaited,
-                                                          kind_, ended_.data());
+  push_kernel<Piece>
+      <<<blocks, kPushThreads, 0, stream>>>(state_.data(), before, list, awaited, ended_.data());
   check_cuda(cudaGetLastError(), "pushing rows");
 }
 
@@ -397,10 +382,6 @@ void DeviceSignals::check() const {
           world_.number_of(rank_));
   const Mark failed = read(words_->failed);
   if (failed == 0) return;
-  require(failed != kDifferentSteps,
-          "rank {}: ranks were in different operations between GPUs: one may have failed on some "
-          "ranks alone; every rank must make the same calls in the same order; make the graph anew",
-          world_.number_of(rank_));
   if (failed < kAbandonedBy) world_.explain("another rank has given up a step on its GPU");
   throw Error(fmt::format(
       "rank {}: rank {} has failed in an operation between GPUs; make the graph "
