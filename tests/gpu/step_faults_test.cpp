@@ -310,42 +310,6 @@ const RankProgram kAfterReplays("gpu hangs after replays", [](World& world) {
   world.barrier();
 });
 
-// Rank 1's GPU hangs in a replay that was announced while others, unannounced, were under way.
-const RankProgram kAnnouncedReplay("gpu hangs in an announced replay", [](World& world) {
-  use_gpu(world.rank() % gpu_count());
-  cudaStream_t stream = nullptr;
-  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream");
-  Part part(world, strategy_under_test(), stream);
-  part.expect_right("before recording");
-  check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "recording");
-  part.enqueue();
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t executable = nullptr;
-  check_cuda(cudaStreamEndCapture(stream, &graph), "recording");
-  check_cuda(cudaGraphInstantiate(&executable, graph, 0), "recording");
-  const auto replay = [&] { check_cuda(cudaGraphLaunch(executable, stream), "a replay"); };
-  for (int k = 0; k < 3; ++k) replay();
-  part.aggregator().replay(part.aggregator().recorded_steps(), stream);
-  say_ready(world);
-  if (world.rank() == 1) launch_endless_kernel(stream);
-  replay();
-  check_cuda(cudaStreamSynchronize(stream), "the replay");  // unmarked, as a user's own wait
-  world.barrier();
-});
-
-TEST(GpuStepFaults, AGpuThatHangsInAnAnnouncedReplayLosesItsRank) {
-  Job job({.program = "gpu hangs in an announced replay",
-           .ranks = 2,
-           .timeout_ms = 5000,
-           .environment = {{"TEST_STRATEGY", "pipelined"}, {"PLAIT_GPU_TIMEOUT_MS", "3000"}}});
-  job.rank(1);
-  const auto start = std::chrono::steady_clock::now();
-  const Outcome outcome = job.wait(60s);
-  EXPECT_EQ(outcome.code, 1);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, 12s);
-  EXPECT_THAT(outcome.all_errors(), HasSubstr("rank 1 has a GPU that has not moved on for"));
-}
-
 TEST(GpuStepFaults, AGpuThatHangsAfterUnannouncedReplaysLosesItsRank) {
   Job job({.program = "gpu hangs after replays",
            .ranks = 2,

@@ -166,10 +166,10 @@ void DeviceLink::abandon() {
     world_.declare_failed("in an operation between GPUs");
 }
 
-void DeviceLink::replayed(std::uint32_t steps, cudaStream_t stream) {
+void DeviceLink::replayed(std::uint32_t steps) {
   if (ranks_ == 1) return;
   begin(false);
-  signals_->replayed(steps, stream);
+  signals_->replayed(steps);
 }
 
 void DeviceLink::abandon_if_unwinding() {

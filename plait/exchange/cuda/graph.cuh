@@ -130,9 +130,8 @@ class DeviceLink {
   void set_waits_elsewhere() { waits_elsewhere_ = true; }
   // Tells whether an operation was recorded in a CUDA graph: replays use the slots where they are.
   bool was_recorded() const { return was_recorded_; }
-  // Announces that recorded steps are about to be replayed on the stream, or after what it has been
-  // given. Throws as operation() does.
-  void replayed(std::uint32_t steps, cudaStream_t stream);
+  // Announces that recorded steps are about to be replayed. Throws as operation() does.
+  void replayed(std::uint32_t steps);
   // If an exception is destroying the owner of this link, ends all waits on this GPU, so that the
   // host can wait for the GPU.
   void abandon_if_unwinding();

@@ -12,8 +12,7 @@ struct SignalState {
   std::uint32_t step;  // the number of the step under way
   int rank, ranks;
   std::uint32_t marks, replays;
-  std::uint32_t announcements, replays_given;  // as in StepCounts
-  unsigned long long waited;                   // ns in waits of steps under way, in all
+  unsigned long long waited;  // ns in waits of steps under way, in all
   SignalWords* words;
   std::uint32_t* failed_at[kMostGpus];  // by rank: its mark of a failed wait
 };

@@ -73,13 +73,6 @@ void test_point(cudaStream_t stream) {
 
 __global__ void mark_kernel(SignalState* state) { tell_host(state->words->marks, ++state->marks); }
 
-// Counts where the stream comes to it, after the replays that were enqueued before.
-__global__ void announce_kernel(SignalState* state, std::uint32_t steps) {
-  state->replays_given = replays_after(state->replays_given, state->replays, steps);
-  tell_host(state->words->announced,
-            std::uint64_t{state->replays_given} << 32 | ++state->announcements);
-}
-
 __global__ void fail_kernel(SignalState* state, Mark mark) { fail(state, mark); }
 
 __global__ void elsewhere_kernel(const SignalState* state, bool begins) {
@@ -216,8 +209,6 @@ DeviceSignals::DeviceSignals(DeviceHeap& heap, World& world)
                     .ranks = ranks_,
                     .marks = 0,
                     .replays = 0,
-                    .announcements = 0,
-                    .replays_given = 0,
                     .waited = 0,
                     .words = on_gpu(words_.get()),
                     .failed_at = {}};
@@ -288,11 +279,10 @@ void DeviceSignals::end_step(const std::vector<Results>& results, cudaStream_t s
     enqueued_.fetch_add(1, std::memory_order_relaxed);
 }
 
-void DeviceSignals::replayed(std::uint32_t steps, cudaStream_t stream) {
-  if (!world_.is_watched() || is_recorded(stream)) return;
-  announce_kernel<<<1, 1, 0, stream>>>(state_.data(), steps);
-  check_cuda(cudaGetLastError(), "an announcement for the watch");
-  announced_.fetch_add(1, std::memory_order_relaxed);
+void DeviceSignals::replayed(std::uint32_t steps) {
+  const auto done = static_cast<std::uint32_t>(read(words_->done) >> 32);
+  replayed_.store(replays_after(replayed_.load(std::memory_order_relaxed), done, steps),
+                  std::memory_order_relaxed);
 }
 
 void DeviceSignals::wait_elsewhere(bool begins, cudaStream_t stream) {
@@ -400,25 +390,21 @@ void DeviceSignals::end_waits(Mark mark) {
   std::atomic_ref(words_->ended).compare_exchange_strong(none, mark, std::memory_order_release);
 }
 
-// The words are read in this order: `done` may only have moved on since the others were.
+// The words are read in this order: `done` may only have moved on since `elsewhere` was.
 WatchedWork::Progress DeviceSignals::progress() {
   const std::uint32_t elsewhere = read(words_->elsewhere);
-  const std::uint64_t announced = read(words_->announced);
   const std::uint64_t ended = read(words_->done);
   const auto done = static_cast<std::uint32_t>(ended);
   const auto replays = static_cast<std::uint32_t>(ended >> 32);
   const std::uint32_t marks = read(words_->marks);
-  const auto announcements = static_cast<std::uint32_t>(announced);
   const bool steps = StepCounts{.direct_given = enqueued_.load(std::memory_order_relaxed),
                                 .direct_done = done - replays,
-                                .announcements_given = announced_.load(std::memory_order_relaxed),
-                                .announcements_done = announcements,
-                                .replays_given = static_cast<std::uint32_t>(announced >> 32),
+                                .replays_given = replayed_.load(std::memory_order_relaxed),
                                 .replays_done = replays}
                          .under_way();
   const bool marked = marked_.load(std::memory_order_relaxed) != marks;
   return {.under_way = steps ? elsewhere != done + 1 : marked,
-          .moved = std::uint64_t{done + marks + announcements} << 32 | read(words_->waiting)};
+          .moved = std::uint64_t{done + marks} << 32 | read(words_->waiting)};
 }
 
 }  // namespace plait

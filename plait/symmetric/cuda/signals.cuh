@@ -39,9 +39,6 @@ struct SignalWords {
   std::uint32_t marks;    // by the GPU: marks that it has come to
   std::uint32_t waiting;  // by the GPU: changes again and again while a wait lasts
   std::uint32_t elsewhere;  // by the GPU: the step in which another library may wait, or 0
-  // By the GPU: announcements of replays that it has come to; above 2^32, the recorded steps that
-  // will have ended after these replays.
-  std::uint64_t announced;
 };
 
 // State in the GPU's memory; device code is in cuda/flags.cuh.
@@ -120,11 +117,10 @@ class DeviceSignals final : private WatchedWork {
   void push(std::span<const Push> pushes, std::span<const Signal> arrivals, unsigned blocks,
             cudaStream_t stream);
 
-  // recorded() counts the steps that were recorded so far; replayed() is to be told of steps that
-  // will be replayed, on this stream or after what it has been given, because the watch over ranks
-  // cannot see else what the GPU was given to do.
+  // recorded() counts the steps that were recorded so far; replayed() is to be told of replayed
+  // steps, because the watch over ranks cannot see else what the GPU was given to do.
   std::uint32_t recorded() const { return recorded_; }
-  void replayed(std::uint32_t steps, cudaStream_t stream);
+  void replayed(std::uint32_t steps);
 
   // Throws LostRankError if a rank is lost or a wait has failed in the work that the GPU has done
   // so far, Error after abandon() on this rank or on another.
@@ -154,8 +150,8 @@ class DeviceSignals final : private WatchedWork {
   std::unique_ptr<SignalWords, FreeHostMemory> words_;
   DeviceArray<SignalState> state_;
   DeviceArray<unsigned> ended_;
-  std::atomic<std::uint32_t> enqueued_{0};   // steps, without recorded ones
-  std::atomic<std::uint32_t> announced_{0};  // announcements of replays
+  std::atomic<std::uint32_t> enqueued_{0};  // steps, without recorded ones
+  std::atomic<std::uint32_t> replayed_{0};  // recorded steps whose replay was announced
   std::atomic<std::uint32_t> marked_{0};
   std::uint32_t recorded_ = 0;
   bool abandoned_ = false;
