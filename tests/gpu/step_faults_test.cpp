@@ -229,41 +229,6 @@ TEST(GpuStepFaults, AGraphIsPlacedOnAllRanksOrOnNone) {
   expect_right_on_two("gpu placing faults", strategies);
 }
 
-// Rank 1 leaves a training step outside of any operation, and goes on with the next batch: its
-// forward meets the backward of rank 0.
-const RankProgram kOtherStep("gpu another step", [](World& world) {
-  use_gpu(world.rank() % gpu_count());
-  Part part(world, strategy_under_test());
-  part.expect_right("before");
-  part.enqueue_backward();
-  part.result();
-  part.expect_right("the forward of the batch");
-  world.barrier();
-  std::string error;
-  std::vector<float> y;
-  error = failure_of([&] {
-    world.rank() == 1 ? part.enqueue() : part.enqueue_backward();
-    y = part.result();
-    part.aggregator().check();
-  });
-  expect(error.find("different operations") != std::string::npos ||
-             error.find("rank ") != std::string::npos,
-         "the steps were taken for one: " + error);
-  fmt::print(stderr, "rank {} heard: {}\n", world.rank(), error);
-});
-
-TEST(GpuStepFaults, StepsOfOtherKindsAreNotTakenForOne) {
-  std::vector<std::string> strategies = strategies_by_signals();
-  strategies.push_back("paged");
-  for (const std::string& strategy : strategies) {
-    const Outcome outcome = run_job({.program = "gpu another step",
-                                     .ranks = 2,
-                                     .timeout_ms = 10000,
-                                     .environment = {{"TEST_STRATEGY", strategy}}});
-    EXPECT_THAT(outcome.all_errors(), HasSubstr("different operations")) << strategy;
-  }
-}
-
 // Rank 0 waits in NCCL for rank 1, whose step has failed: only the end of its process ends that.
 const RankProgram kBulkFault("gpu bulk step fails", [](World& world) {
   use_gpu(world.rank() % gpu_count());
