@@ -298,6 +298,27 @@ def test_what_is_no_file(plait, tmp_path, name, words, ranks):
                 tmp_path / "y.npy", "--ranks", ranks, names=[tmp_path / name, words])
 
 
+def test_places_that_cannot_be_looked_at(plait, tmp_path):
+    (tmp_path / "loop.txt").symlink_to("loop.txt")
+    for path, words in ((tmp_path / "loop.txt", "oo many levels"), (tmp_path / ("a" * 300 + ".txt"), "too long")):
+        plait.fails(FAILED, "info", path, names=[path, words])
+
+
+def test_an_archive_without_arrays(plait, tmp_path):
+    zipfile.ZipFile(tmp_path / "none.npz", "w").close()
+    (tmp_path / "empty.npz").touch()
+    for name in ("none.npz", "empty.npz"):
+        plait.fails(FAILED, "info", tmp_path / name, names=[tmp_path / name, "no array"])
+
+
+def test_the_mark_of_the_byte_order_is_no_text(plait, tmp_path):
+    text = BANNER + "3 3 2\n1 2\n2 3\n"
+    (tmp_path / "plain.mtx").write_text(text)
+    (tmp_path / "marked.mtx").write_text(text, encoding="utf-8-sig")
+    plain, marked = (plait.json("info", tmp_path / f"{name}.mtx") for name in ("plain", "marked"))
+    assert marked | {"name": ""} == plain | {"name": ""}
+
+
 FEATURES = {
     "rows": (np.ones((4, 2), np.float32), ["4 rows", "3 vertices"]),
     "nan": (NAN, ["(1, 0)", "nan"]),

@@ -141,6 +141,18 @@ TEST(EdgeListHead, CommentsThatSayUndirected) {
   EXPECT_THAT(read("% bip unweighted\n" + kRing).notes, HasSubstr("two sets of vertices"));
 }
 
+TEST(EdgeListHead, TheMarkOfTheByteOrderIsNoText) {
+  const std::string mark = "\xef\xbb\xbf";
+  for (const std::string first : {"", "# Undirected graph\n", "% sym\n", "source target\n", "5 4\n"}) {
+    const Read with = read(mark + first + kRing), without = read(first + kRing);
+    EXPECT_EQ(with.vertices, without.vertices) << first;
+    EXPECT_EQ(with.edges, without.edges) << first;
+    EXPECT_EQ(with.undirected, without.undirected) << first;
+    EXPECT_EQ(with.notes, without.notes) << first;
+  }
+  EXPECT_THAT(fails(mark + "0 x\n"), HasSubstr("line 1"));
+}
+
 TEST(EdgeListHead, CountsInComments) {
   const auto notes = [](const char* comments) { return read(comments + kRing).notes; };
   EXPECT_EQ(notes("# Nodes: 5 Edges: 4\n"), "");

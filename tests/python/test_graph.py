@@ -122,12 +122,15 @@ def test_wrong_types():
         plait.Graph([[0], [1]])
     with pytest.raises(TypeError, match="edge_weight is a list"):
         plait.Graph(INDEX, None, [1, 1, 1])
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="num_nodes is 3.5, not a whole number"):
         plait.Graph(INDEX, 3.5)
+    with pytest.raises(ValueError, match=f"num_nodes is {2**70}, which is beyond 64 bits"):
+        plait.Graph(INDEX, 2**70)
 
 
-def test_more_nodes_than_memory():
-    graph = plait.Graph(INDEX, 2**50)  # an id range costs nothing until the graph is made
+@pytest.mark.parametrize("nodes", [2**50, 2**61, 2**62])
+def test_more_nodes_than_memory(nodes):
+    graph = plait.Graph(INDEX, nodes)  # an id range costs nothing until the graph is made
     with pytest.raises(RuntimeError, match="free") as error:
         graph.adjacency()
     assert "\n" not in str(error.value)

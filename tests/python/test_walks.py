@@ -166,6 +166,7 @@ def test_node2vec_learns_communities():
     ({"start": torch.tensor([1.0])}, r"start holds torch.float32; use integers \(torch.long\)"),
     ({"start": torch.tensor([[1]])}, r"start has shape \[1, 1\], but must have one dimension"),
     ({"walk_length": -1}, "walk_length is -1; it must be at least 0"),
+    ({"walk_length": 2**70}, f"walk_length is {2**70}, which is beyond 64 bits"),
     ({"walk_length": 2**40}, "a walk of 1099511627776 steps is asked for; at most 2147483648 are allowed"),
     ({"p": 0.0}, r"p is 0, outside 1e-09\.\.1000000000"),
     ({"q": float("nan")}, r"q is nan, outside 1e-09\.\.1000000000"),

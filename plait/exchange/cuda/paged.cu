@@ -89,7 +89,7 @@ class Paged : public DeviceStrategy {
                .width = p.width,
                .to = rows_.slots()},
               p.stream);
-    meet();  // the others have taken the last step's rows
+    shared.barrier();  // the others have taken the last step's rows
     fault_point();
     if (link_.ranks() > 1 && own > 0)
       check_cuda(cudaMemcpyAsync(shared.own(), rows_.slots(), own * p.row_bytes(DType::f32),
