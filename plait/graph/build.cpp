@@ -170,9 +170,8 @@ Csr<V> build_csr(EdgeList<V> edges, const BuildOptions& options) {
       weighted ? sizeof(std::uint64_t) + sizeof(V) + sizeof(float) : sizeof(V);
   const Bytes bytes = Bytes(edges.vertices) * sizeof(EdgeOffset) + sizeof(EdgeOffset) +
                       Bytes(edges.edges()) * copies * an_edge;
-  require_memory(
-      bytes.value,
-      fmt::format("a graph of {} vertices and {} edges", edges.vertices, edges.edges() * copies));
+  require_memory(bytes.value, fmt::format("a graph of {} vertices and {} edges", edges.vertices,
+                                          edges.edges() * copies));
   return weighted ? build_weighted(edges, options) : build_unweighted(edges, options);
 }
 
