@@ -54,6 +54,13 @@ World& current_world() {
   return *chosen_world;
 }
 
+World& require_here(World& world, const char* what) {
+  require<Error>(world.size() == 1 || &world == &current_world(),
+                 "{} on {} ranks, but here this process works alone; leave plait.alone() before",
+                 what, world.size());
+  return world;
+}
+
 namespace {
 
 // Returns the rank and the size of the world that the environment names, and whether its launcher

@@ -114,7 +114,7 @@ class GpuEmbeddingSteps : public EmbeddingSteps {
  public:
   GpuEmbeddingSteps(World& world, const EmbeddingLayout& layout, const EmbeddingRules& rules,
                     const torch::Device& device)
-      : device_(device), layout_(layout) {
+      : device_(device), rank_(world.rank()), layout_(layout) {
     const OnGpuOf gpu(device_);
     embeddings_ = GpuEmbeddings::create(world, layout, rules);
   }
@@ -145,7 +145,7 @@ class GpuEmbeddingSteps : public EmbeddingSteps {
     for (const GpuRowGradients& of_table : found) {
       const auto count = static_cast<std::int64_t>(of_table.count);
       const auto columns =
-          static_cast<std::int64_t>(layout_.piece(tensors.size(), current_world().rank()).columns);
+          static_cast<std::int64_t>(layout_.piece(tensors.size(), rank_).columns);
       tensors.emplace_back(tensor(of_table.rows, {1, count}, torch::kInt64),
                            tensor(of_table.values, {count, columns}, torch::kFloat32));
     }
@@ -154,9 +154,12 @@ class GpuEmbeddingSteps : public EmbeddingSteps {
 
  private:
   const torch::Device device_;
+  const int rank_;
   const EmbeddingLayout layout_;
   std::unique_ptr<GpuEmbeddings> embeddings_;
 };
+
+constexpr const char* kMade = "the embedding tables were made";  // for require_here()
 
 // Tables of one width over the ranks of this process's world.
 class EmbeddingsHandle : public torch::CustomClassHolder {
@@ -195,6 +198,7 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
                                        torch::device(device_).dtype(torch::kInt32));
     const auto number = with_python_errors([&] {
       const std::lock_guard lock(operation_mutex());
+      require_here(world_, kMade);
       return steps_->forward(given, Pieces(pieces).view(),
                              {out.mutable_data_ptr<float>(), places_at(places), wants});
     });
@@ -218,6 +222,7 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
         .pieces = read.view()};
     const auto found = with_python_errors([&] {
       const std::lock_guard lock(operation_mutex());
+      require_here(world_, kMade);
       return steps_->backward(given, static_cast<std::uint64_t>(number), of_bags);
     });
     // The tensors of many small tables take longer to make than the sums.
@@ -236,6 +241,7 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
     const std::size_t t = checked(table);
     return with_python_errors([&] {
       const std::lock_guard lock(operation_mutex());
+      require_here(world_, kMade);
       agree(world_,
             fmt::format("the whole of embedding table {} as {}", t, to_string(number_type(piece))));
       const auto rows = layout().table(t).rows, width = layout().width();

@@ -137,12 +137,14 @@ Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
     const ThreadCount threads(thread_share());
     const std::lock_guard lock(operation_mutex());
     const AnyCsr csr = csr_of({edge_index, num_nodes, edge_weight}, partition);
-    World& world = current_world();
+    World& world =
+        partition ? require_here((*partition)->world, "the nodes were divided") : current_world();
     if (place.is_cuda()) take_measured_machine(world);
     const PartitionRef owners =
         partition ? *partition
                   : c10::make_intrusive<PartitionHandle>(
-                        make_partition(PartitionScheme::edges, csr, world.size()), std::nullopt);
+                        world, make_partition(PartitionScheme::edges, csr, world.size()),
+                        std::nullopt);
     const ShardOptions shards{.one_loop_each = one_loop_each,
                               .loop_weight = static_cast<float>(loop_weight),
                               .slot_vertices = true};  // by which attention is dropped
@@ -207,6 +209,7 @@ Tensor run(const Tensor& x, const Graph& graph, bool weighted, const OptionalTen
   const auto width = static_cast<std::uint64_t>(in.size(1));
   with_python_errors([&] {
     const std::lock_guard lock(operation_mutex());
+    require_here(graph->world(), kPlaced);
     const auto aggregator = graph->aggregator(width);
     ((*aggregator).*direction)(scaling, in.const_data_ptr<float>(), out.mutable_data_ptr<float>(),
                                width);

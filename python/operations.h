@@ -24,6 +24,10 @@ using OptionalTensor = std::optional<torch::Tensor>;
 // never destroyed: handles that Python still holds when it exits refer to it. The end of the
 // process leaves it.
 World& current_world();
+// Returns the world of `what`, which an operation is to use. Throws Error if that has several ranks
+// and this process works alone now: the others would not take part.
+World& require_here(World& world, const char* what);
+inline constexpr const char* kPlaced = "the graph was placed";  // for require_here()
 // Collective, at the first call for these ranks; under the lock of operations. Plans follow what
 // `plait doctor --measure` measured of these GPUs.
 void take_measured_machine(World& world);
@@ -51,8 +55,9 @@ struct BuiltGraph {
 
 // The owner of each node, as Python holds it: torch.classes.plait.Partition.
 struct PartitionHandle : torch::CustomClassHolder {
-  PartitionHandle(Partition p, std::optional<BuiltGraph> b)
-      : partition(std::move(p)), built(std::move(b)) {}
+  PartitionHandle(World& w, Partition p, std::optional<BuiltGraph> b)
+      : world(w), partition(std::move(p)), built(std::move(b)) {}
+  World& world;  // of the ranks that own nodes
   const Partition partition;
   std::optional<BuiltGraph> built;  // of which the partition was made, until a graph is placed
 };

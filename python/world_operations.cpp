@@ -195,21 +195,22 @@ PartitionRef partition_of_edges(const Tensor& edge_index, std::int64_t num_nodes
     const ThreadCount threads(thread_share());
     const PartitionScheme parsed = parse_partition_scheme(scheme);
     const ReorderMethod method = parse_reorder_method(reorder);
+    World& world = current_world();
     AnyCsr csr = build_csr(edge_list_of({edge_index, num_nodes, edge_weight}));
     Buffer<std::uint64_t> order;
     if (method != ReorderMethod::none) {
       const std::lock_guard lock(operation_mutex());
-      order = shared_order(current_world(), method, {csr, is_symmetric(csr)});
+      order = shared_order(world, method, {csr, is_symmetric(csr)});
     }
     if (!order.empty()) csr = renumbered({.graph = std::move(csr)}, order.span()).graph;
-    Partition partition = make_partition(parsed, csr, current_world().size());
+    Partition partition = make_partition(parsed, csr, world.size());
     partition.set_numbers(std::move(order));
     // The graph is kept if it takes little of the free memory.
     std::optional<BuiltGraph> built;
     constexpr std::uint64_t kMostOfAnEdge = 12, kOfAVertex = 8;  // bytes
     if (edge_count(csr) * kMostOfAnEdge + vertex_count(csr) * kOfAVertex < available_memory() / 8)
       built = BuiltGraph{TensorState(edge_index), TensorState(edge_weight), std::move(csr)};
-    return c10::make_intrusive<PartitionHandle>(std::move(partition), std::move(built));
+    return c10::make_intrusive<PartitionHandle>(world, std::move(partition), std::move(built));
   });
 }
 
@@ -220,10 +221,11 @@ PartitionRef partition_of_ranges(const Tensor& starts) {
   const auto* const values = starts.const_data_ptr<std::int64_t>();
   std::vector<std::uint64_t> bounds(values, values + starts.numel());
   return with_python_errors([&] {
-    require<UsageError>(bounds.size() == static_cast<std::size_t>(current_world().size()) + 1 &&
+    World& world = current_world();
+    require<UsageError>(bounds.size() == static_cast<std::size_t>(world.size()) + 1 &&
                             bounds[0] == 0 && std::ranges::is_sorted(bounds),
                         "the bounds of the ranks' nodes are not ascending from 0");
-    return c10::make_intrusive<PartitionHandle>(Partition::contiguous(std::move(bounds)),
+    return c10::make_intrusive<PartitionHandle>(world, Partition::contiguous(std::move(bounds)),
                                                 std::nullopt);
   });
 }
@@ -232,7 +234,7 @@ PartitionRef partition_of_ranges(const Tensor& starts) {
 // the graph is renumbered.
 Tensor own_vertices(const PartitionRef& handle) {
   const Partition& partition = handle->partition;
-  const int rank = current_world().rank();
+  const int rank = handle->world.rank();
   const auto count = static_cast<std::int64_t>(partition.size(rank));
   Tensor ids = torch::empty({count}, torch::kInt64);
   auto* const id = ids.mutable_data_ptr<std::int64_t>();
@@ -245,7 +247,7 @@ Tensor own_vertices(const PartitionRef& handle) {
 Tensor rows_of_all_ranks(const Tensor& rows, const PartitionRef& handle) {
   check_contiguous(rows);
   const Partition& partition = handle->partition;
-  const auto own = static_cast<std::int64_t>(partition.size(current_world().rank()));
+  const auto own = static_cast<std::int64_t>(partition.size(handle->world.rank()));
   TORCH_CHECK_VALUE(rows.dim() >= 1 && rows.size(0) == own, "rows have shape ", rows.sizes(),
                     ", but must be ", own, ", one for each of this rank's nodes");
   auto shape = rows.sizes().vec();
@@ -255,11 +257,12 @@ Tensor rows_of_all_ranks(const Tensor& rows, const PartitionRef& handle) {
       static_cast<std::size_t>(c10::multiply_integers(rows.sizes().slice(1))) * rows.itemsize();
   with_python_errors([&] {
     const std::lock_guard lock(operation_mutex());
-    agree(current_world(),
+    World& world = require_here(handle->world, "the nodes were divided");
+    agree(world,
           fmt::format("Graph.gather of rows of {} numbers of {}, shape {}",
                       c10::multiply_integers(rows.sizes().slice(1)),
                       c10::toString(rows.scalar_type()), c10::str(rows.sizes().slice(1))));
-    const auto parts = current_world().all_gather(bytes_of(rows));
+    const auto parts = world.all_gather(bytes_of(rows));
     if (row_bytes > 0) partition.gather_rows(parts, row_bytes, bytes_of(all));
   });
   return all;
