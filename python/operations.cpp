@@ -110,7 +110,7 @@ AnyCsr csr_of(const EdgeTensors& edges, const std::optional<PartitionRef>& parti
 
 void take_measured_machine(World& world) {
   static const World* taken = nullptr;  // by these ranks; a process may work alone before
-  if (std::exchange(taken, &world) == &world) return;
+  if (is_beside_ranks(world) || std::exchange(taken, &world) == &world) return;
   if (const std::string note = use_measured_machine(world); !note.empty()) TORCH_WARN(note);
 }
 
@@ -285,6 +285,13 @@ TORCH_LIBRARY(plait, m) {
   register_partition_class();
   m.def("version() -> str", &version);
   m.def("built_with_cuda() -> bool", &built_with_cuda);
+  // By which the taking of profiles can be checked without GPUs.
+  m.def("take_measured_machine() -> ()", [] {
+    with_python_errors([] {
+      const std::lock_guard lock(operation_mutex());
+      take_measured_machine(current_world());
+    });
+  });
   m.def("check_edges(Tensor edge_index, int num_nodes, Tensor? edge_weight=None) -> ()", &check);
   m.def(
       "graph_from_edges(Tensor edge_index, int num_nodes, Tensor? edge_weight=None, "

@@ -28,8 +28,11 @@ World& current_world();
 // and this process works alone now: the others would not take part.
 World& require_here(World& world, const char* what);
 inline constexpr const char* kPlaced = "the graph was placed";  // for require_here()
+// Tells whether this is a world of one in a process that has joined others.
+bool is_beside_ranks(const World& world);
 // Collective, at the first call for these ranks; under the lock of operations. Plans follow what
-// `plait doctor --measure` measured of these GPUs.
+// `plait doctor --measure` measured of these GPUs. A process that works alone beside the ranks that
+// it has joined takes nothing: all of them plan by one profile.
 void take_measured_machine(World& world);
 // Waits until a tensor on a GPU is there, under the watch over ranks (world/watched_wait.h). Call
 // it before the host reads the tensor between two collectives: that read could wait without end.
