@@ -144,8 +144,7 @@ class GpuEmbeddingSteps : public EmbeddingSteps {
     };
     for (const GpuRowGradients& of_table : found) {
       const auto count = static_cast<std::int64_t>(of_table.count);
-      const auto columns =
-          static_cast<std::int64_t>(layout_.piece(tensors.size(), rank_).columns);
+      const auto columns = static_cast<std::int64_t>(layout_.piece(tensors.size(), rank_).columns);
       tensors.emplace_back(tensor(of_table.rows, {1, count}, torch::kInt64),
                            tensor(of_table.values, {count, columns}, torch::kFloat32));
     }
@@ -161,11 +160,12 @@ class GpuEmbeddingSteps : public EmbeddingSteps {
 
 constexpr const char* kMade = "the embedding tables were made";  // for require_here()
 
-// Tables of one width over the ranks of this process's world.
+// Tables of one width over the ranks of a world.
 class EmbeddingsHandle : public torch::CustomClassHolder {
  public:
-  EmbeddingsHandle(EmbeddingLayout layout, const EmbeddingRules& rules, const torch::Device& device)
-      : world_(current_world()), layout_(std::move(layout)), max_(rules.max()), device_(device) {
+  EmbeddingsHandle(World& world, EmbeddingLayout layout, const EmbeddingRules& rules,
+                   const torch::Device& device)
+      : world_(world), layout_(std::move(layout)), max_(rules.max()), device_(device) {
     if (device.is_cuda())
       steps_ = std::make_unique<GpuEmbeddingSteps>(world_, layout_, rules, device);
     else
@@ -254,7 +254,7 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
             "({}, {})",
             t, shape_text(piece), own.rows, own.columns);
       });
-      wait_for(piece);
+      wait_for(piece, world_);
       if (layout().table(t).split == EmbeddingSplit::replicated || world_.size() == 1) {
         on_all_or_none(world_, [&] {
           const auto ranks = static_cast<std::uint64_t>(world_.ranks_of_host().size());
@@ -353,7 +353,7 @@ c10::intrusive_ptr<EmbeddingsHandle> make_embeddings(const GivenTables& given, s
     const std::string first = first_failure(world, failure);
     require<UsageError>(first.empty(), "{}", first);
     if (world.size() > 1) require_equal_tables(world, *layout, rules);
-    return c10::make_intrusive<EmbeddingsHandle>(*layout, rules, device);
+    return c10::make_intrusive<EmbeddingsHandle>(world, *layout, rules, device);
   });
 }
 

@@ -141,10 +141,10 @@ Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
         partition ? require_here((*partition)->world, "the nodes were divided") : current_world();
     if (place.is_cuda()) take_measured_machine(world);
     const PartitionRef owners =
-        partition ? *partition
-                  : c10::make_intrusive<PartitionHandle>(
-                        world, make_partition(PartitionScheme::edges, csr, world.size()),
-                        std::nullopt);
+        partition
+            ? *partition
+            : c10::make_intrusive<PartitionHandle>(
+                  world, make_partition(PartitionScheme::edges, csr, world.size()), std::nullopt);
     const ShardOptions shards{.one_loop_each = one_loop_each,
                               .loop_weight = static_cast<float>(loop_weight),
                               .slot_vertices = true};  // by which attention is dropped

@@ -22,7 +22,8 @@ using OptionalTensor = std::optional<torch::Tensor>;
 
 // The ranks that share this process's graphs, or this process alone (current_world.cpp). A world is
 // never destroyed: handles that Python still holds when it exits refer to it. The end of the
-// process leaves it.
+// process leaves it. An operation reads this once: another thread may enter or leave plait.alone()
+// meanwhile.
 World& current_world();
 // Returns the world of `what`, which an operation is to use. Throws Error if that has several ranks
 // and this process works alone now: the others would not take part.
@@ -37,6 +38,7 @@ void take_measured_machine(World& world);
 // Waits until a tensor on a GPU is there, under the watch over ranks (world/watched_wait.h). Call
 // it before the host reads the tensor between two collectives: that read could wait without end.
 void wait_for(const torch::Tensor& values);
+void wait_for(const torch::Tensor& values, World& world);
 
 // The state of a tensor at a time. The tensor is not kept alive.
 class TensorState {

@@ -33,8 +33,9 @@ namespace plait {
 
 using torch::Tensor;
 
-void wait_for(const Tensor& values) {
-  World& world = current_world();
+void wait_for(const Tensor& values) { wait_for(values, current_world()); }
+
+void wait_for(const Tensor& values, World& world) {
   if (!values.is_cuda() || world.size() == 1) return;
   c10::Event there(torch::kCUDA);
   there.record(current_torch_stream(values.device()));
@@ -59,13 +60,14 @@ void check_contiguous(const Tensor& t) {
 // process, made at the first use and, as the world, never destroyed.
 class SumsOnGpu {
  public:
-  static SumsOnGpu& of(const torch::Device& device) {
+  // `world`: that of several ranks, of which a process has one.
+  static SumsOnGpu& of(const torch::Device& device, World& world) {
     static auto& made = *new std::map<c10::DeviceIndex, SumsOnGpu>;
-    return made.try_emplace(device.index(), device).first->second;
+    return made.try_emplace(device.index(), device, world).first->second;
   }
-  explicit SumsOnGpu(const torch::Device& device) : stream_(work_stream(device)) {
+  SumsOnGpu(const torch::Device& device, World& world) : stream_(work_stream(device)) {
     use_gpu(device.index());
-    sums_ = make_gpu_all_reduce(current_world(), stream_.native_handle());
+    sums_ = make_gpu_all_reduce(world, stream_.native_handle());
   }
   template <class T>
   void sum(std::span<T> values) {
@@ -99,9 +101,9 @@ void all_reduce(const Tensor& values, const std::string& what) {
     agree_once(world, fmt::format("the sum of {} {} numbers on {}: {}", all.size(),
                                   c10::toString(values.scalar_type()),
                                   c10::DeviceTypeName(values.device().type(), true), what));
-  if (on_gpus) return SumsOnGpu::of(values.device()).sum(all);
+  if (on_gpus) return SumsOnGpu::of(values.device(), world).sum(all);
   if (values.is_cpu()) return world.all_reduce_sum(all);
-  wait_for(values);
+  wait_for(values, world);
   const Tensor on_host = values.cpu();
   world.all_reduce_sum(std::span(on_host.mutable_data_ptr<T>(), all.size()));
   values.copy_(on_host);
@@ -258,10 +260,9 @@ Tensor rows_of_all_ranks(const Tensor& rows, const PartitionRef& handle) {
   with_python_errors([&] {
     const std::lock_guard lock(operation_mutex());
     World& world = require_here(handle->world, "the nodes were divided");
-    agree(world,
-          fmt::format("Graph.gather of rows of {} numbers of {}, shape {}",
-                      c10::multiply_integers(rows.sizes().slice(1)),
-                      c10::toString(rows.scalar_type()), c10::str(rows.sizes().slice(1))));
+    agree(world, fmt::format("Graph.gather of rows of {} numbers of {}, shape {}",
+                             c10::multiply_integers(rows.sizes().slice(1)),
+                             c10::toString(rows.scalar_type()), c10::str(rows.sizes().slice(1))));
     const auto parts = world.all_gather(bytes_of(rows));
     if (row_bytes > 0) partition.gather_rows(parts, row_bytes, bytes_of(all));
   });
