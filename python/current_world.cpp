@@ -16,8 +16,8 @@
 namespace plait {
 namespace {
 
-std::mutex joining_mutex;  // guards the two below while they are made
-World* joined_world = nullptr;
+std::mutex joining_mutex;  // held while the two below are made
+std::atomic<World*> joined_world{nullptr};
 std::unique_ptr<Rendezvous> served_store;   // of rank 0, until it joins
 std::atomic<World*> chosen_world{nullptr};  // null: nobody has chosen yet
 
@@ -32,7 +32,7 @@ void join_ranks(const WorldConfig& config) {
   require<UsageError>(joined_world == nullptr,
                       "this process has joined the ranks of another world already");
   joined_world = join_at(config, std::move(served_store)).release();
-  chosen_world = joined_world;
+  chosen_world = joined_world.load();
 }
 
 WorldConfig config_of_rank(std::int64_t rank, std::int64_t size) {
@@ -52,6 +52,18 @@ World& current_world() {
   else
     chosen_world = &world_of_one();
   return *chosen_world;
+}
+
+World& require_here(World& world, const char* what) {
+  require<Error>(world.size() == 1 || &world == &current_world(),
+                 "{} on {} ranks, but here this process works alone; leave plait.alone() before",
+                 what, world.size());
+  return world;
+}
+
+bool is_beside_ranks(const World& world) {
+  const World* const joined = joined_world;
+  return joined != nullptr && joined != &world;
 }
 
 namespace {
@@ -103,7 +115,7 @@ void join_at_store(std::int64_t rank, std::int64_t size, const std::string& addr
 }
 
 // From now on this process works by itself, or as the rank that it is.
-void work_alone(bool alone) { chosen_world = alone ? &world_of_one() : joined_world; }
+void work_alone(bool alone) { chosen_world = alone ? &world_of_one() : joined_world.load(); }
 
 std::int64_t rank() {
   return with_python_errors([] { return current_world().rank(); });
@@ -133,7 +145,7 @@ std::string device(std::int64_t rank) {
 // none is lost.
 std::string loss() {
   try {
-    if (joined_world != nullptr) joined_world->check_alive();
+    if (World* const world = joined_world) world->check_alive();
     return "";
   } catch (const Error& error) {
     return error.what();

@@ -69,6 +69,7 @@ template <class Body>
 auto with_attention(const AttentionOptions& options, Body body) {
   return with_python_errors([&] {
     const std::lock_guard lock(operation_mutex());
+    require_here(options.graph->world(), kPlaced);
     const Dropout dropout(static_cast<std::uint64_t>(options.seed),
                           static_cast<float>(options.dropout));
     const Step step(options.step, options.graph->device());
@@ -184,6 +185,7 @@ Extrema extremum_checked(const Tensor& x, const Graph& graph, bool least, bool k
   if (is_nothing(x, graph)) return {torch::zeros_like(x), torch::zeros_like(x)};
   return with_python_errors([&] {
     const std::lock_guard lock(operation_mutex());
+    require_here(graph->world(), kPlaced);
     return extremum_forward(x, graph, which_of(least), keeps);
   });
 }
@@ -215,6 +217,7 @@ Tensor extremum_of_neighbours_backward(const Tensor& dy, const Tensor& x, const 
   if (is_nothing(x, graph)) return torch::empty_like(x);
   return with_python_errors([&] {
     const std::lock_guard lock(operation_mutex());
+    require_here(graph->world(), kPlaced);
     return extremum_backward(dy, x, {y, ties}, graph);
   });
 }

@@ -114,7 +114,7 @@ class GpuEmbeddingSteps : public EmbeddingSteps {
  public:
   GpuEmbeddingSteps(World& world, const EmbeddingLayout& layout, const EmbeddingRules& rules,
                     const torch::Device& device)
-      : device_(device), layout_(layout) {
+      : device_(device), rank_(world.rank()), layout_(layout) {
     const OnGpuOf gpu(device_);
     embeddings_ = GpuEmbeddings::create(world, layout, rules);
   }
@@ -144,8 +144,7 @@ class GpuEmbeddingSteps : public EmbeddingSteps {
     };
     for (const GpuRowGradients& of_table : found) {
       const auto count = static_cast<std::int64_t>(of_table.count);
-      const auto columns =
-          static_cast<std::int64_t>(layout_.piece(tensors.size(), current_world().rank()).columns);
+      const auto columns = static_cast<std::int64_t>(layout_.piece(tensors.size(), rank_).columns);
       tensors.emplace_back(tensor(of_table.rows, {1, count}, torch::kInt64),
                            tensor(of_table.values, {count, columns}, torch::kFloat32));
     }
@@ -154,15 +153,19 @@ class GpuEmbeddingSteps : public EmbeddingSteps {
 
  private:
   const torch::Device device_;
+  const int rank_;
   const EmbeddingLayout layout_;
   std::unique_ptr<GpuEmbeddings> embeddings_;
 };
 
-// Tables of one width over the ranks of this process's world.
+constexpr const char* kMade = "the embedding tables were made";  // for require_here()
+
+// Tables of one width over the ranks of a world.
 class EmbeddingsHandle : public torch::CustomClassHolder {
  public:
-  EmbeddingsHandle(EmbeddingLayout layout, const EmbeddingRules& rules, const torch::Device& device)
-      : world_(current_world()), layout_(std::move(layout)), max_(rules.max()), device_(device) {
+  EmbeddingsHandle(World& world, EmbeddingLayout layout, const EmbeddingRules& rules,
+                   const torch::Device& device)
+      : world_(world), layout_(std::move(layout)), max_(rules.max()), device_(device) {
     if (device.is_cuda())
       steps_ = std::make_unique<GpuEmbeddingSteps>(world_, layout_, rules, device);
     else
@@ -195,6 +198,7 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
                                        torch::device(device_).dtype(torch::kInt32));
     const auto number = with_python_errors([&] {
       const std::lock_guard lock(operation_mutex());
+      require_here(world_, kMade);
       return steps_->forward(given, Pieces(pieces).view(),
                              {out.mutable_data_ptr<float>(), places_at(places), wants});
     });
@@ -218,6 +222,7 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
         .pieces = read.view()};
     const auto found = with_python_errors([&] {
       const std::lock_guard lock(operation_mutex());
+      require_here(world_, kMade);
       return steps_->backward(given, static_cast<std::uint64_t>(number), of_bags);
     });
     // The tensors of many small tables take longer to make than the sums.
@@ -236,6 +241,7 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
     const std::size_t t = checked(table);
     return with_python_errors([&] {
       const std::lock_guard lock(operation_mutex());
+      require_here(world_, kMade);
       agree(world_,
             fmt::format("the whole of embedding table {} as {}", t, to_string(number_type(piece))));
       const auto rows = layout().table(t).rows, width = layout().width();
@@ -248,7 +254,7 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
             "({}, {})",
             t, shape_text(piece), own.rows, own.columns);
       });
-      wait_for(piece);
+      wait_for(piece, world_);
       if (layout().table(t).split == EmbeddingSplit::replicated || world_.size() == 1) {
         on_all_or_none(world_, [&] {
           const auto ranks = static_cast<std::uint64_t>(world_.ranks_of_host().size());
@@ -349,7 +355,7 @@ c10::intrusive_ptr<EmbeddingsHandle> make_embeddings(const GivenTables& given, s
     const std::string first = first_failure(world, failure);
     require_on_all<UsageError>(first.empty(), "{}", first);
     if (world.size() > 1) require_equal_tables(world, *layout, rules);
-    return c10::make_intrusive<EmbeddingsHandle>(*layout, rules, device);
+    return c10::make_intrusive<EmbeddingsHandle>(world, *layout, rules, device);
   });
 }
 

@@ -111,7 +111,7 @@ AnyCsr csr_of(const EdgeTensors& edges, const std::optional<PartitionRef>& parti
 
 void take_measured_machine(World& world) {
   static const World* taken = nullptr;  // by these ranks; a process may work alone before
-  if (std::exchange(taken, &world) == &world) return;
+  if (is_beside_ranks(world) || std::exchange(taken, &world) == &world) return;
   if (const std::string note = use_measured_machine(world); !note.empty()) TORCH_WARN(note);
 }
 
@@ -139,6 +139,7 @@ Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
         .strategy = parse_strategy(strategy), .wire = parse_wire(wire), .gpu = place.is_cuda()};
     const ThreadCount threads(thread_share());
     const std::lock_guard lock(operation_mutex());
+<<<<<<< HEAD
     World& world = current_world();
     AnyCsr csr;
     PartitionRef owners;
@@ -153,6 +154,17 @@ Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
       symmetric = is_symmetric(csr);
     });
     if (place.is_cuda()) take_measured_machine(world);
+=======
+    const AnyCsr csr = csr_of({edge_index, num_nodes, edge_weight}, partition);
+    World& world =
+        partition ? require_here((*partition)->world, "the nodes were divided") : current_world();
+    if (place.is_cuda()) take_measured_machine(world);
+    const PartitionRef owners =
+        partition
+            ? *partition
+            : c10::make_intrusive<PartitionHandle>(
+                  world, make_partition(PartitionScheme::edges, csr, world.size()), std::nullopt);
+>>>>>>> py
     const ShardOptions shards{.one_loop_each = one_loop_each,
                               .loop_weight = static_cast<float>(loop_weight),
                               .slot_vertices = true};  // by which attention is dropped
@@ -213,6 +225,7 @@ Tensor run(const Tensor& x, const Graph& graph, bool weighted, const OptionalTen
   const auto width = static_cast<std::uint64_t>(in.size(1));
   with_python_errors([&] {
     const std::lock_guard lock(operation_mutex());
+    require_here(graph->world(), kPlaced);
     const auto aggregator = graph->aggregator(width);
     ((*aggregator).*direction)(scaling, in.const_data_ptr<float>(), out.mutable_data_ptr<float>(),
                                width);
@@ -288,6 +301,13 @@ TORCH_LIBRARY(plait, m) {
   register_partition_class();
   m.def("version() -> str", &version);
   m.def("built_with_cuda() -> bool", &built_with_cuda);
+  // By which the taking of profiles can be checked without GPUs.
+  m.def("take_measured_machine() -> ()", [] {
+    with_python_errors([] {
+      const std::lock_guard lock(operation_mutex());
+      take_measured_machine(current_world());
+    });
+  });
   m.def("check_edges(Tensor edge_index, int num_nodes, Tensor? edge_weight=None) -> ()", &check);
   m.def(
       "graph_from_edges(Tensor edge_index, int num_nodes, Tensor? edge_weight=None, "

@@ -23,14 +23,23 @@ using OptionalTensor = std::optional<torch::Tensor>;
 
 // The ranks that share this process's graphs, or this process alone (current_world.cpp). A world is
 // never destroyed: handles that Python still holds when it exits refer to it. The end of the
-// process leaves it.
+// process leaves it. An operation reads this once: another thread may enter or leave plait.alone()
+// meanwhile.
 World& current_world();
+// Returns the world of `what`, which an operation is to use. Throws Error if that has several ranks
+// and this process works alone now: the others would not take part.
+World& require_here(World& world, const char* what);
+inline constexpr const char* kPlaced = "the graph was placed";  // for require_here()
+// Tells whether this is a world of one in a process that has joined others.
+bool is_beside_ranks(const World& world);
 // Collective, at the first call for these ranks; under the lock of operations. Plans follow what
-// `plait doctor --measure` measured of these GPUs.
+// `plait doctor --measure` measured of these GPUs. A process that works alone beside the ranks that
+// it has joined takes nothing: all of them plan by one profile.
 void take_measured_machine(World& world);
 // Waits until a tensor on a GPU is there, under the watch over ranks (world/watched_wait.h). Call
 // it before the host reads the tensor between two collectives: that read could wait without end.
 void wait_for(const torch::Tensor& values);
+void wait_for(const torch::Tensor& values, World& world);
 
 // The state of a tensor at a time. The tensor is not kept alive.
 class TensorState {
@@ -52,8 +61,9 @@ struct BuiltGraph {
 
 // The owner of each node, as Python holds it: torch.classes.plait.Partition.
 struct PartitionHandle : torch::CustomClassHolder {
-  PartitionHandle(Partition p, std::optional<BuiltGraph> b)
-      : partition(std::move(p)), built(std::move(b)) {}
+  PartitionHandle(World& w, Partition p, std::optional<BuiltGraph> b)
+      : world(w), partition(std::move(p)), built(std::move(b)) {}
+  World& world;  // of the ranks that own nodes
   const Partition partition;
   std::optional<BuiltGraph> built;  // of which the partition was made, until a graph is placed
 };

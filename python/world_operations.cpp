@@ -33,8 +33,9 @@ namespace plait {
 
 using torch::Tensor;
 
-void wait_for(const Tensor& values) {
-  World& world = current_world();
+void wait_for(const Tensor& values) { wait_for(values, current_world()); }
+
+void wait_for(const Tensor& values, World& world) {
   if (!values.is_cuda() || world.size() == 1) return;
   c10::Event there(torch::kCUDA);
   there.record(current_torch_stream(values.device()));
@@ -59,13 +60,14 @@ void check_contiguous(const Tensor& t) {
 // process, made at the first use and, as the world, never destroyed.
 class SumsOnGpu {
  public:
-  static SumsOnGpu& of(const torch::Device& device) {
+  // `world`: that of several ranks, of which a process has one.
+  static SumsOnGpu& of(const torch::Device& device, World& world) {
     static auto& made = *new std::map<c10::DeviceIndex, SumsOnGpu>;
-    return made.try_emplace(device.index(), device).first->second;
+    return made.try_emplace(device.index(), device, world).first->second;
   }
-  explicit SumsOnGpu(const torch::Device& device) : stream_(work_stream(device)) {
+  SumsOnGpu(const torch::Device& device, World& world) : stream_(work_stream(device)) {
     use_gpu(device.index());
-    sums_ = make_gpu_all_reduce(current_world(), stream_.native_handle());
+    sums_ = make_gpu_all_reduce(world, stream_.native_handle());
   }
   template <class T>
   void sum(std::span<T> values) {
@@ -99,9 +101,9 @@ void all_reduce(const Tensor& values, const std::string& what) {
     agree_once(world, fmt::format("the sum of {} {} numbers on {}: {}", all.size(),
                                   c10::toString(values.scalar_type()),
                                   c10::DeviceTypeName(values.device().type(), true), what));
-  if (on_gpus) return SumsOnGpu::of(values.device()).sum(all);
+  if (on_gpus) return SumsOnGpu::of(values.device(), world).sum(all);
   if (values.is_cpu()) return world.all_reduce_sum(all);
-  wait_for(values);
+  wait_for(values, world);
   const Tensor on_host = values.cpu();
   world.all_reduce_sum(std::span(on_host.mutable_data_ptr<T>(), all.size()));
   values.copy_(on_host);
@@ -195,6 +197,7 @@ PartitionRef partition_of_edges(const Tensor& edge_index, std::int64_t num_nodes
     const ThreadCount threads(thread_share());
     const PartitionScheme parsed = parse_partition_scheme(scheme);
     const ReorderMethod method = parse_reorder_method(reorder);
+    World& world = current_world();
     AnyCsr csr;
     bool symmetric = false;
     const auto build = [&] {
@@ -206,18 +209,18 @@ PartitionRef partition_of_edges(const Tensor& edge_index, std::int64_t num_nodes
       build();
     } else {
       const std::lock_guard lock(operation_mutex());
-      prepare_on_all(current_world(), build);
-      order = shared_order(current_world(), method, {csr, symmetric});
+      prepare_on_all(world, build);
+      order = shared_order(world, method, {csr, symmetric});
     }
     if (!order.empty()) csr = renumbered({.graph = std::move(csr)}, order.span()).graph;
-    Partition partition = make_partition(parsed, csr, current_world().size());
+    Partition partition = make_partition(parsed, csr, world.size());
     partition.set_numbers(std::move(order));
     // The graph is kept if it takes little of the free memory.
     std::optional<BuiltGraph> built;
     constexpr std::uint64_t kMostOfAnEdge = 12, kOfAVertex = 8;  // bytes
     if (edge_count(csr) * kMostOfAnEdge + vertex_count(csr) * kOfAVertex < available_memory() / 8)
       built = BuiltGraph{TensorState(edge_index), TensorState(edge_weight), std::move(csr)};
-    return c10::make_intrusive<PartitionHandle>(std::move(partition), std::move(built));
+    return c10::make_intrusive<PartitionHandle>(world, std::move(partition), std::move(built));
   });
 }
 
@@ -228,10 +231,11 @@ PartitionRef partition_of_ranges(const Tensor& starts) {
   const auto* const values = starts.const_data_ptr<std::int64_t>();
   std::vector<std::uint64_t> bounds(values, values + starts.numel());
   return with_python_errors([&] {
-    require<UsageError>(bounds.size() == static_cast<std::size_t>(current_world().size()) + 1 &&
+    World& world = current_world();
+    require<UsageError>(bounds.size() == static_cast<std::size_t>(world.size()) + 1 &&
                             bounds[0] == 0 && std::ranges::is_sorted(bounds),
                         "the bounds of the ranks' nodes are not ascending from 0");
-    return c10::make_intrusive<PartitionHandle>(Partition::contiguous(std::move(bounds)),
+    return c10::make_intrusive<PartitionHandle>(world, Partition::contiguous(std::move(bounds)),
                                                 std::nullopt);
   });
 }
@@ -240,7 +244,7 @@ PartitionRef partition_of_ranges(const Tensor& starts) {
 // the graph is renumbered.
 Tensor own_vertices(const PartitionRef& handle) {
   const Partition& partition = handle->partition;
-  const int rank = current_world().rank();
+  const int rank = handle->world.rank();
   const auto count = static_cast<std::int64_t>(partition.size(rank));
   Tensor ids = torch::empty({count}, torch::kInt64);
   auto* const id = ids.mutable_data_ptr<std::int64_t>();
@@ -253,7 +257,7 @@ Tensor own_vertices(const PartitionRef& handle) {
 Tensor rows_of_all_ranks(const Tensor& rows, const PartitionRef& handle) {
   check_contiguous(rows);
   const Partition& partition = handle->partition;
-  const auto own = static_cast<std::int64_t>(partition.size(current_world().rank()));
+  const auto own = static_cast<std::int64_t>(partition.size(handle->world.rank()));
   TORCH_CHECK_VALUE(rows.dim() >= 1 && rows.size(0) == own, "rows have shape ", rows.sizes(),
                     ", but must be ", own, ", one for each of this rank's nodes");
   auto shape = rows.sizes().vec();
@@ -263,11 +267,11 @@ Tensor rows_of_all_ranks(const Tensor& rows, const PartitionRef& handle) {
       static_cast<std::size_t>(c10::multiply_integers(rows.sizes().slice(1))) * rows.itemsize();
   with_python_errors([&] {
     const std::lock_guard lock(operation_mutex());
-    agree(current_world(),
-          fmt::format("Graph.gather of rows of {} numbers of {}, shape {}",
-                      c10::multiply_integers(rows.sizes().slice(1)),
-                      c10::toString(rows.scalar_type()), c10::str(rows.sizes().slice(1))));
-    const auto parts = current_world().all_gather(bytes_of(rows));
+    World& world = require_here(handle->world, "the nodes were divided");
+    agree(world, fmt::format("Graph.gather of rows of {} numbers of {}, shape {}",
+                             c10::multiply_integers(rows.sizes().slice(1)),
+                             c10::toString(rows.scalar_type()), c10::str(rows.sizes().slice(1))));
+    const auto parts = world.all_gather(bytes_of(rows));
     if (row_bytes > 0) partition.gather_rows(parts, row_bytes, bytes_of(all));
   });
   return all;

@@ -91,7 +91,10 @@ class Graph:
             num_nodes = count_nodes(edges.index) if edges.num_nodes is None else edges.num_nodes
         self._num_nodes = whole_number("num_nodes", num_nodes)
         ops.check_edges(edges.index, self._num_nodes, edges.weight)
-        self._asked, self._is_used = (partition, strategy, reorder, wire), False
+        self._asked = partition, strategy, reorder, wire
+        # {number of ranks: partition, strategy, order and wire type there}, and where they are in use. What one rank
+        # chooses within plait.alone() must not decide what it does together with the others.
+        self._placed, self._used = {}, set()
         self.place(partition or "edges", strategy or "auto", reorder or "none", wire or "fp32")
         self._owner_of_all = None  # made when first asked for
         # None: every call uses edge_weight. Else calls use it that are given this tensor, unchanged, which
@@ -186,7 +189,7 @@ class Graph:
     def asked(self):
         """The partition, the strategy, the order and the type of rows on the wire that were asked for, or are used;
         None for those that are open."""
-        return (self.partition, self.strategy, self.reorder, self.wire) if self._is_used else self._asked
+        return self._here() if world_size() in self._used else self._asked
 
     @property
     def placing(self):
@@ -202,7 +205,21 @@ class Graph:
         if wire != "fp32" and world_size() == 1:
             raise ValueError(f"wire is {wire!r}, but rows cross between ranks, and there is one rank; leave it out, "
                              "or start several")
-        self.partition, self.strategy, self.reorder, self.wire = partition, strategy, reorder, wire
+        self._placed[world_size()] = partition, strategy, reorder, wire
+
+    def _here(self):
+        """Returns the partition, the strategy, the order and the wire type for the ranks that work together now."""
+        ranks = world_size()
+        if ranks not in self._placed:
+            defaults = zip(self._asked, ("edges", "auto", "none", "fp32"))
+            partition, strategy, reorder, wire = (asked or default for asked, default in defaults)
+            self._placed[ranks] = partition, strategy, reorder, wire if ranks > 1 else "fp32"
+        return self._placed[ranks]
+
+    partition = property(lambda self: self._here()[0])
+    strategy = property(lambda self: self._here()[1])
+    reorder = property(lambda self: self._here()[2])
+    wire = property(lambda self: self._here()[3])
 
     @property
     def num_own_edges(self):
@@ -286,8 +303,8 @@ class Graph:
 
     def layout(self):
         """Returns the Layout, which from now on is in use."""
-        self._is_used = True
-        return Layout(self.partition, self.strategy, self.reorder, self.wire)
+        self._used.add(world_size())
+        return Layout(*self._here())
 
     def _owners(self):
         if world_size() == 1:

@@ -239,8 +239,13 @@ def _telling(hook):
 
 def require_ranks(ranks, what):
     """Raises RuntimeError unless as many ranks work together here as where `what` was made."""
-    if world_size() != ranks:
+    now = world_size()
+    if now == ranks:
+        return
+    if now == 1:
         raise RuntimeError(f"{what} on {ranks} ranks, but here this process works alone; leave plait.alone() before")
+    raise RuntimeError(f"{what} where this process worked alone, but here {now} ranks work together; make it anew "
+                       "outside of plait.alone()")
 
 
 def require_equal(what, mine):

@@ -97,7 +97,7 @@ def test_graphs_of_their_own(losses):
         assert (facts["together"]["rank"], facts["together"]["ranks"]) == (rank, 2)
         assert facts["together"]["losses"] == pytest.approx(losses[0], rel=1e-5)
         assert facts["close"]
-        assert facts["said"].startswith("RuntimeError: the model was called on 2 ranks, but here this process works")
+        assert facts["said"].startswith("RuntimeError: the graph was placed on 2 ranks, but here this process works")
 
 
 def test_threads():

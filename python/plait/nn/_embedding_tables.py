@@ -6,7 +6,7 @@ from torch.autograd.function import once_differentiable
 from plait._library import ops
 from plait.nn._embedding_checks import TYPES, Bags, checked_bags, checked_tables, names, on_all_or_none
 from plait.reduce import sums_over_ranks
-from plait.world import rank, world_size
+from plait.world import rank, require_ranks, world_size
 
 
 class Tables:
@@ -44,9 +44,13 @@ class Tables:
         ops.require_memory(min(numbers * dtype.itemsize, 2**63 - 1), "memory for embedding tables")
 
     def _join(self):
-        world_size()  # the ranks are joined
+        self._place = rank(), world_size()  # the ranks are joined
         self._handle = torch.classes.plait.Embeddings(*self._made_of)
         self._pieces = [self._handle.piece(t) for t in range(len(self._made_of[0]))]
+
+    def _require_ranks(self):
+        """Raises RuntimeError unless this process works with the ranks that have the other pieces."""
+        require_ranks(self._place[1], "embedding tables were made")
 
     def __getstate__(self):
         return self._made_of, self._settings
@@ -73,7 +77,8 @@ class Tables:
     def pieces(self):
         """Returns what tells this rank's pieces from those of other ranks. A whole table is one, however it came here."""
         tables, width, *_ = self._made_of
-        return ["whole table" if (rows, width) == (own, columns) else f"{split} of rank {rank()} of {world_size()}"
+        rank, ranks = self._place
+        return ["whole table" if (rows, width) == (own, columns) else f"{split} of rank {rank} of {ranks}"
                 for (rows, split, *_), (own, _, columns) in zip(tables, self._pieces, strict=True)]
 
     @property
@@ -86,8 +91,9 @@ class Tables:
 
     @torch.no_grad()
     def draw(self, pieces):
+        self._require_ranks()
         seed = torch.randint(2**62, (1,), device="cpu")
-        if world_size() > 1:
+        if self._place[1] > 1:
             ops.broadcast_(seed, 0)
         for t, piece in enumerate(pieces):
             ids = self._handle.ids(t).to(self.device)
@@ -95,6 +101,7 @@ class Tables:
             piece[ids == self._made_of[0][t][3]] = 0
 
     def whole(self, table, piece):
+        self._require_ranks()
         return self._handle.whole(table, piece.detach()).to(self.device)
 
     def _check_whole(self, table, weight):
@@ -113,6 +120,7 @@ class Tables:
     def pool(self, ids, offsets, weights, pieces, flat=False):
         """Returns the sums, (samples, tables, width); `flat`: of one table, (samples, width)."""
         mode, _, with_end = self._settings
+        self._require_ranks()
         try:
             if len(pieces) != len(self._pieces):
                 raise ValueError(f"there are {len(pieces)} weights for {len(self._pieces)} tables")
@@ -156,6 +164,7 @@ class Tables:
         return out.squeeze_(1) if flat else out, places, number
 
     def gradients(self, bags, number, gradients, pieces):
+        self._require_ranks()
         return self._handle.backward(bags.tensors, bags.with_end, bags.fault, number, gradients, _rows(pieces),
                                      self._settings[1])
 
