@@ -139,32 +139,21 @@ Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
         .strategy = parse_strategy(strategy), .wire = parse_wire(wire), .gpu = place.is_cuda()};
     const ThreadCount threads(thread_share());
     const std::lock_guard lock(operation_mutex());
-<<<<<<< HEAD
-    World& world = current_world();
+    World& world =
+        partition ? require_here((*partition)->world, "the nodes were divided") : current_world();
     AnyCsr csr;
     PartitionRef owners;
     bool symmetric = false;
     prepare_on_all(world, [&] {
       fault_point();
       csr = csr_of({edge_index, num_nodes, edge_weight}, partition);
-      owners = partition
-                   ? *partition
-                   : c10::make_intrusive<PartitionHandle>(
-                         make_partition(PartitionScheme::edges, csr, world.size()), std::nullopt);
+      owners = partition ? *partition
+                         : c10::make_intrusive<PartitionHandle>(
+                               world, make_partition(PartitionScheme::edges, csr, world.size()),
+                               std::nullopt);
       symmetric = is_symmetric(csr);
     });
     if (place.is_cuda()) take_measured_machine(world);
-=======
-    const AnyCsr csr = csr_of({edge_index, num_nodes, edge_weight}, partition);
-    World& world =
-        partition ? require_here((*partition)->world, "the nodes were divided") : current_world();
-    if (place.is_cuda()) take_measured_machine(world);
-    const PartitionRef owners =
-        partition
-            ? *partition
-            : c10::make_intrusive<PartitionHandle>(
-                  world, make_partition(PartitionScheme::edges, csr, world.size()), std::nullopt);
->>>>>>> py
     const ShardOptions shards{.one_loop_each = one_loop_each,
                               .loop_weight = static_cast<float>(loop_weight),
                               .slot_vertices = true};  // by which attention is dropped
