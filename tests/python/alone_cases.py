@@ -103,9 +103,11 @@ def save_the_model(job):
 
 
 def many_weights(job):
-    sums = [plait.aggregate(plait.Graph(job.whole.edge_index, NODES, torch.full((job.whole.num_edges,), 1.0 + k)),
-                            torch.ones(NODES, 1), "weighted").sum().item() for k in range(20)]
-    return [total / sums[0] for total in sums]
+    """More than are kept, all of which live."""
+    weights = [torch.full((job.whole.num_edges,), 1.0 + k) for k in range(20)]
+    sums = [plait.aggregate(plait.Graph(job.whole.edge_index, NODES, weight), torch.ones(NODES, 1), "weighted").sum()
+            for weight in weights]
+    return [(total / sums[0]).item() for total in sums]
 
 
 def train_another_model(job):
