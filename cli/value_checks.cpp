@@ -1,6 +1,8 @@
 // Checks that apply to the values of all options by their types, so that declarations need not add
 // them: a number is finite and 0 or more, and a text, such as the name of a file, is not empty, nor
 // is an item of a list.
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <span>
@@ -48,10 +50,13 @@ std::string check_text(const std::string& text) { return text.empty() ? "its val
 void check_number(CLI::Option& option, std::string (*check)(const std::string&)) {
   option.check(check, "NONNEGATIVE");
   // A transformation runs before all checks: ranges say of a text that is no number what is false.
+  // Letters may be a unit, which another transformation takes off.
   option.transform(CLI::Validator(
       [check](std::string& text) {
         const std::string too_long = check_length(text);
-        return too_long.empty() ? check(text) : too_long;
+        const bool letters =
+            std::ranges::any_of(text, [](unsigned char c) { return std::isalpha(c) != 0; });
+        return too_long.empty() && !letters ? check(text) : too_long;
       },
       ""));
 }
