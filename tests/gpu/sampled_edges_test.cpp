@@ -10,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-#include "plait/base/cuda/own_stream.cuh"
+#include "plait/base/cuda/gpu_stream.cuh"
 #include "plait/base/row_stride.h"
 #include "tests/support/sampled_edges_case.h"
 
@@ -115,7 +115,7 @@ class Both {
   }
 
   double tolerance_;
-  OwnStream aside_, work_;
+  GpuStream aside_, work_;
   std::vector<std::unique_ptr<Aggregator>> gpu_;
 };
 
@@ -259,7 +259,7 @@ TEST(SampledEdgesCuda, RowsAndEdgesMayBeMissing) {
 
 TEST(SampledEdgesCuda, ManyBatchesShareThePool) {
   std::mt19937 random(5);
-  const OwnStream aside, work;
+  const GpuStream aside, work;
   const Sampled s = random_sample(random, 500, 2000);
   const auto x = random_floats(random, 2000 * 20);
   const DeviceArray<float> x_there{std::span<const float>(x)};
@@ -307,7 +307,7 @@ class Room {
   void wait() const { check_cuda(cudaStreamSynchronize(stream_.get()), "a room"); }
 
  private:
-  OwnStream stream_;
+  GpuStream stream_;
   std::vector<std::unique_ptr<Aggregator>> made_;
   std::unique_ptr<Aggregator> room_;
 };

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "plait/aggregate/cuda/rival_state.cuh"
-#include "plait/base/cuda/own_stream.cuh"
+#include "plait/base/cuda/gpu_stream.cuh"
 #include "plait/base/error.h"
 #include "plait/base/saturating.h"
 #include "plait/kernels/cuda/copy_rows.cuh"
@@ -74,7 +74,7 @@ struct PushedPart {
   DeviceArray<float> arrived;  // the same, one per remote edge
   RivalSum local, remote;
   std::vector<PushedBlock> pushes;  // to the ranks that follow this one, and round
-  OwnStream stream;
+  GpuStream stream;
   DeviceEvent copied;  // own rows
 };
 

@@ -130,8 +130,8 @@ DeviceLink::DeviceLink(World& world, DType wire, Transports transports)
   on_all_or_none(world, [&] {
     fault_point();
     signals_ = std::make_unique<DeviceSignals>(*flags_, world);
-    stream_ = std::make_unique<FirstStream>();
-    signal_stream_ = std::make_unique<FirstStream>();
+    stream_ = std::make_unique<GpuStream>(first_priority());
+    signal_stream_ = std::make_unique<GpuStream>(first_priority());
     event_ = std::make_unique<DeviceEvent>();
   });
 }
@@ -140,17 +140,6 @@ DeviceLink::~DeviceLink() {
   abandon_if_unwinding();
   stream_.reset();
   signal_stream_.reset();
-}
-
-FirstStream::FirstStream() {
-  int least = 0, greatest = 0;
-  check_cuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "a stream");
-  check_cuda(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest), "a stream");
-}
-
-FirstStream::~FirstStream() {
-  cudaStreamSynchronize(stream_);
-  cudaStreamDestroy(stream_);
 }
 
 // Recorded steps count when they are replayed: a recording may end on some ranks alone.

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "plait/base/cuda/gpu_stream.cuh"
 #include "plait/base/dtype.h"
 #include "plait/base/fault.h"
 #include "plait/exchange/cuda/trace.cuh"
@@ -65,19 +66,6 @@ struct DeviceGraphOptions {
 // which rows the other ranks read. Waits for the GPU.
 DeviceGraph make_device_graph(World& world, DeviceShard shard, const DeviceGraphOptions& options,
                               cudaStream_t stream);
-
-// A stream whose small kernels go before the blocks of a sum. Its destructor waits for its work.
-class FirstStream {
- public:
-  FirstStream();
-  ~FirstStream();
-  FirstStream(const FirstStream&) = delete;
-  FirstStream& operator=(const FirstStream&) = delete;
-  cudaStream_t get() const { return stream_; }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
 
 // One rank's end of the link between GPUs: its slots in the symmetric heap, the signals, and a
 // stream for data that cross the link.
@@ -195,7 +183,7 @@ class DeviceLink {
   std::unique_ptr<DeviceHeap> flags_;  // and room for sums over ranks
   std::unique_ptr<DeviceSignals> signals_;
   std::unique_ptr<DeviceHeap> heap_;
-  std::unique_ptr<FirstStream> stream_, signal_stream_;
+  std::unique_ptr<GpuStream> stream_, signal_stream_;
   bool signals_follow_ = false;  // since the last let_follow()
   bool was_recorded_ = false, waits_elsewhere_ = false;
   const int exceptions_ = std::uncaught_exceptions();

@@ -14,7 +14,7 @@
 #include <functional>
 
 #include "plait/base/cuda/cuda.cuh"
-#include "plait/base/cuda/own_stream.cuh"
+#include "plait/base/cuda/gpu_stream.cuh"
 #include "plait/base/error.h"
 #include "plait/base/random.h"
 #include "plait/exchange/cuda/machine_rates.h"
@@ -252,7 +252,7 @@ class GpuRates {
   std::unique_ptr<DeviceHeap> heap_;
   DeviceSignals signals_;
   HostTable host_;
-  OwnStream stream_;
+  GpuStream stream_;
   DeviceEvent begin_, end_;
   DeviceArray<std::uint32_t> kept_;
   const unsigned units_;    // multiprocessors

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "plait/base/cuda/cuda.cuh"
+#include "plait/base/cuda/gpu_stream.cuh"
 #include "plait/base/cuda/on_gpu.cuh"
-#include "plait/base/cuda/own_stream.cuh"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/base/limits.h"
@@ -152,7 +152,7 @@ std::unique_ptr<ChainParts> make_parts(World& world, ChainMemory memory, const C
 double follow_once(GpuChain chain) {
   DeviceArray<std::uint64_t> end(1);
   chain.end = end.data();
-  const OwnStream stream;
+  const GpuStream stream;
   DeviceEvent begun, ended;
   begun.record(stream.get());
   follow<<<1, 1, 0, stream.get()>>>(chain);

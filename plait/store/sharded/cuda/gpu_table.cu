@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "plait/base/cuda/cuda.cuh"
-#include "plait/base/cuda/own_stream.cuh"
+#include "plait/base/cuda/gpu_stream.cuh"
 #include "plait/base/error.h"
 #include "plait/base/fault.h"
 #include "plait/base/gpu.h"
@@ -51,7 +51,7 @@ void fill(const TableLayout& layout, int part, const TableSettings& s, const Tab
   constexpr std::uint64_t kStageBytes = std::uint64_t{32} << 20;
   const std::uint64_t block = std::min(rows, std::max<std::uint64_t>(kStageBytes / bytes, 1));
   Stage first_stage(block * bytes), second_stage(block * bytes);
-  const OwnStream stream;  // ends before the stages do
+  const GpuStream stream;  // ends before the stages do
   Stage* stages[] = {&first_stage, &second_stage};
   for (std::uint64_t first = 0, turn = 0; first < rows; first += block, ++turn) {
     Stage& stage = *stages[turn % 2];
