@@ -9,13 +9,13 @@
 #include "plait/base/memory.h"
 #include "plait/base/parallel.h"
 #include "plait/base/profile.h"
+#include "plait/base/row_grain.h"
 #include "plait/base/saturating.h"
 
 namespace plait {
 namespace {
 
 constexpr std::size_t kEdgeGrain = std::size_t{1} << 18;
-constexpr std::size_t kRowGrain = std::size_t{1} << 12;
 
 // The edges that the options ask for, numbered 0 .. count() - 1: the given edges and, when the
 // graph is to be undirected, their reverses after them.

@@ -9,15 +9,14 @@
 #include "plait/base/memory.h"
 #include "plait/base/parallel.h"
 #include "plait/base/profile.h"
+#include "plait/base/row_grain.h"
 
 namespace plait {
 namespace {
 
-constexpr std::size_t kRenumberGrain = std::size_t{1} << 12;
-
 template <class Body>
 void each_place(std::size_t count, Body body) {
-  parallel_blocks(count, kRenumberGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_blocks(count, kRowGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) body(i);
   });
 }
@@ -64,7 +63,7 @@ Csr<V> rows_of_csr(const Csr<V>& graph, std::span<const std::uint64_t> order, Pl
   Buffer<EdgeOffset> offsets = offsets_in_order(graph, order);
   Buffer<V> neighbours(graph.edges());
   Buffer<float> weights(graph.weights.size());
-  parallel_blocks(order.size(), kRenumberGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_blocks(order.size(), kRowGrain, [&](std::size_t begin, std::size_t end) {
     std::vector<std::pair<V, float>> both;
     for (std::size_t i = begin; i < end; ++i) {
       const EdgeOffset from = graph.offsets[order[i]], to = offsets[i];
@@ -108,7 +107,7 @@ void put_examples_in_order(Dataset& dataset, std::span<const std::uint64_t> orde
 Array<std::uint64_t> numbers_of(const Dataset& dataset, std::span<const std::uint64_t> order) {
   Buffer<std::uint64_t> numbers(order.size());
   each_place(order.size(), [&](std::size_t i) { numbers[i] = dataset.number(order[i]); });
-  const bool same = first_where(numbers.size(), kRenumberGrain,
+  const bool same = first_where(numbers.size(), kRowGrain,
                                 [&](std::size_t i) { return numbers[i] != i; }) == numbers.size();
   if (same) return {};
   return numbers;
@@ -205,7 +204,7 @@ Array<std::int64_t> edge_values_in_order(const Dataset& dataset, Array<std::int6
   std::visit(
       [&](const auto& csr) {
         const Buffer<EdgeOffset> before = offsets_in_order(csr, rows.span());
-        parallel_blocks(rows.size(), kRenumberGrain, [&](std::size_t begin, std::size_t end) {
+        parallel_blocks(rows.size(), kRowGrain, [&](std::size_t begin, std::size_t end) {
           std::vector<std::pair<std::uint64_t, EdgeOffset>> row;  // number of the source, and place
           for (std::size_t n = begin; n < end; ++n) {
             row.clear();

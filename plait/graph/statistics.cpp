@@ -6,17 +6,16 @@
 #include <vector>
 
 #include "plait/base/parallel.h"
+#include "plait/base/row_grain.h"
 
 namespace plait {
 namespace {
-
-constexpr std::size_t kStatisticsGrain = std::size_t{1} << 12;
 
 std::vector<EdgeOffset> degrees_of(const AnyCsr& any) {
   return std::visit(
       [](const auto& graph) {
         std::vector<EdgeOffset> degrees(graph.vertices());
-        parallel_blocks(degrees.size(), kStatisticsGrain, [&](std::size_t begin, std::size_t end) {
+        parallel_blocks(degrees.size(), kRowGrain, [&](std::size_t begin, std::size_t end) {
           for (std::size_t i = begin; i < end; ++i) degrees[i] = graph.degree(i);
         });
         return degrees;
@@ -38,21 +37,20 @@ double span_of(const AnyCsr& any, auto place) {
         if (graph.edges() == 0) return 0.0;
         // Distances are whole numbers; a block of rows of the largest graph (2^44 vertices and 2^44
         // edges in all) may exceed 64 bits, so blocks are summed as floating point numbers.
-        std::vector<double> sums((graph.vertices() + kStatisticsGrain - 1) / kStatisticsGrain);
-        parallel_blocks(graph.vertices(), kStatisticsGrain,
-                        [&](std::size_t begin, std::size_t end) {
-                          double sum = 0;
-                          for (std::uint64_t i = begin; i < end; ++i) {
-                            std::uint64_t of_row = 0;
-                            const std::uint64_t here = place(i);
-                            for (const std::uint64_t j : graph.row(i)) {
-                              const std::uint64_t there = place(j);
-                              of_row += here > there ? here - there : there - here;
-                            }
-                            sum += static_cast<double>(of_row);
-                          }
-                          sums[begin / kStatisticsGrain] = sum;
-                        });
+        std::vector<double> sums((graph.vertices() + kRowGrain - 1) / kRowGrain);
+        parallel_blocks(graph.vertices(), kRowGrain, [&](std::size_t begin, std::size_t end) {
+          double sum = 0;
+          for (std::uint64_t i = begin; i < end; ++i) {
+            std::uint64_t of_row = 0;
+            const std::uint64_t here = place(i);
+            for (const std::uint64_t j : graph.row(i)) {
+              const std::uint64_t there = place(j);
+              of_row += here > there ? here - there : there - here;
+            }
+            sum += static_cast<double>(of_row);
+          }
+          sums[begin / kRowGrain] = sum;
+        });
         return std::accumulate(sums.begin(), sums.end(), 0.0) / static_cast<double>(graph.edges());
       },
       any);

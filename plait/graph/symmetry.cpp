@@ -19,13 +19,13 @@
 
 #include "plait/base/parallel.h"
 #include "plait/base/profile.h"
+#include "plait/base/row_grain.h"
 #include "plait/graph/validate.h"
 
 namespace plait {
 namespace {
 
 constexpr std::uint64_t kPrime = (std::uint64_t{1} << 61) - 1;
-constexpr std::size_t kSymmetryGrain = std::size_t{1} << 12;
 
 // Numbers modulo kPrime need not be below it. reduced() gives at most kPrime + 7, and takes any
 // number, or a product of one that it gave and another below 2^62.
@@ -55,7 +55,7 @@ class Product {
 template <VertexId V>
 bool is_balanced(const Csr<V>& graph) {
   std::atomic<std::int64_t> more_below{0};
-  parallel_blocks(graph.vertices(), kSymmetryGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_blocks(graph.vertices(), kRowGrain, [&](std::size_t begin, std::size_t end) {
     std::int64_t more = 0;
     for (std::size_t i = begin; i < end; ++i) {
       const auto row = graph.row(i);
@@ -79,13 +79,13 @@ class SymmetryCheck {
   template <VertexId V>
   bool operator()(const Csr<V>& graph) const {
     if (!is_balanced(graph)) return false;
-    const std::size_t blocks = (graph.vertices() + kSymmetryGrain - 1) / kSymmetryGrain;
+    const std::size_t blocks = (graph.vertices() + kRowGrain - 1) / kRowGrain;
     std::vector<std::uint64_t> below(blocks), above(blocks);
-    parallel_blocks(graph.vertices(), kSymmetryGrain, [&](std::size_t begin, std::size_t end) {
+    parallel_blocks(graph.vertices(), kRowGrain, [&](std::size_t begin, std::size_t end) {
       Product lower, upper;
       for (std::size_t i = begin; i < end; ++i) multiply_row(graph, i, lower, upper);
-      below[begin / kSymmetryGrain] = lower.value();
-      above[begin / kSymmetryGrain] = upper.value();
+      below[begin / kRowGrain] = lower.value();
+      above[begin / kRowGrain] = upper.value();
     });
     Product lower, upper;
     for (const std::uint64_t value : below) lower.multiply(value);

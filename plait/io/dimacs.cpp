@@ -14,8 +14,6 @@
 namespace plait {
 namespace {
 
-constexpr std::uint64_t kMost = std::uint64_t{1} << 56;
-
 struct DimacsHeader {
   const char* line = nullptr;
   std::uint64_t vertices = 0;
@@ -53,8 +51,8 @@ DimacsHeader read_dimacs_header(const TextInput& input) {
   if (std::string_view(kind, static_cast<std::size_t>(cursor.at() - kind)) != "sp")
     input.fail(header.line, input.quote_line(header.line) + " is not a shortest path problem",
                "give 'p sp vertices arcs'");
-  read_number(input, cursor, "the number of vertices", {1, kMost}, header.vertices);
-  read_number(input, cursor, "the number of arcs", {0, kMost}, header.arcs);
+  read_number(input, cursor, "the number of vertices", {1, kMostCounted}, header.vertices);
+  read_number(input, cursor, "the number of arcs", {0, kMostCounted}, header.arcs);
   if (!cursor.end_line())
     input.fail(header.line, input.quote_line(header.line) + " has more than 2 numbers",
                "give 'p sp vertices arcs'");

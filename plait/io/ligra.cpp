@@ -14,8 +14,6 @@
 namespace plait {
 namespace {
 
-constexpr std::uint64_t kLigraMost = std::uint64_t{1} << 56;
-
 struct LigraHeader {
   bool weighted = false;
   std::uint64_t vertices = 0;
@@ -39,9 +37,9 @@ LigraHeader read_ligra_header(const TextInput& input) {
                "give a file in Ligra's adjacency format");
   cursor.next_line();
   header.counts = cursor.at();
-  read_number(input, cursor, "the number of vertices", {1, kLigraMost}, header.vertices);
+  read_number(input, cursor, "the number of vertices", {1, kMostCounted}, header.vertices);
   cursor.next_line();
-  read_number(input, cursor, "the number of edges", {0, kLigraMost}, header.edges);
+  read_number(input, cursor, "the number of edges", {0, kMostCounted}, header.edges);
   header.body = static_cast<std::size_t>(cursor.at() - input.text().data());
   return header;
 }

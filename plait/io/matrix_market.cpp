@@ -18,9 +18,6 @@ namespace {
 
 constexpr std::string_view kSupported =
     "Plait reads '%%MatrixMarket matrix coordinate pattern|real|integer general|symmetric'";
-// More vertices than any memory holds, and few enough that bytes per vertex do not overflow.
-constexpr std::uint64_t kMostMtxVertices = std::uint64_t{1} << 56;
-constexpr std::uint64_t kMostEntries = std::uint64_t{1} << 56;
 
 enum class Field { pattern, real, integer };
 
@@ -94,9 +91,9 @@ MtxHeader read_header(const TextInput& input) {
   if (cursor.at_end())
     input.fail(cursor.at(), "the size line is missing", "add 'rows columns entries'");
   std::uint64_t columns = 0;
-  read_number(input, cursor, "the number of rows", {1, kMostMtxVertices}, header.vertices);
-  read_number(input, cursor, "the number of columns", {1, kMostMtxVertices}, columns);
-  read_number(input, cursor, "the number of entries", {0, kMostEntries}, header.entries);
+  read_number(input, cursor, "the number of rows", {1, kMostCounted}, header.vertices);
+  read_number(input, cursor, "the number of columns", {1, kMostCounted}, columns);
+  read_number(input, cursor, "the number of entries", {0, kMostCounted}, header.entries);
   if (!cursor.end_line())
     input.fail(cursor.at(),
                "the size line " + input.quote_line(header.size_line) + " has more than 3 numbers",

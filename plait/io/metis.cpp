@@ -12,8 +12,6 @@
 namespace plait {
 namespace {
 
-constexpr std::uint64_t kMetisMost = std::uint64_t{1} << 56;
-
 struct MetisHeader {
   const char* line = nullptr;
   std::uint64_t vertices = 0;
@@ -30,8 +28,8 @@ MetisHeader read_metis_header(const TextInput& input) {
   while (cursor.next_line() && begins_comment(cursor.peek())) cursor.skip_line();
   MetisHeader header{.line = cursor.at()};
   if (cursor.at_end()) input.fail(cursor.at(), "the header is missing", "add 'vertices edges'");
-  read_number(input, cursor, "the number of vertices", {1, kMetisMost}, header.vertices);
-  read_number(input, cursor, "the number of edges", {0, kMetisMost}, header.edges);
+  read_number(input, cursor, "the number of vertices", {1, kMostCounted}, header.vertices);
+  read_number(input, cursor, "the number of edges", {0, kMostCounted}, header.edges);
   std::uint64_t format = 0, weights = 1;
   cursor.skip_blanks();
   if (!cursor.at_line_end()) read_number(input, cursor, "fmt", {0, 111}, format);
@@ -129,7 +127,7 @@ class Filler {
       ++row;
       std::uint64_t skipped = 0;
       for (std::uint64_t i = 0; i < header_.vertex_numbers && row <= header_.vertices; ++i)
-        read_number(input_, cursor, "a size or weight of the vertex", {0, kMetisMost}, skipped);
+        read_number(input_, cursor, "a size or weight of the vertex", {0, kMostCounted}, skipped);
       for (cursor.skip_blanks(); !cursor.at_line_end(); cursor.skip_blanks(), ++entry)
         read_entry(cursor, entry);
     });

@@ -60,6 +60,10 @@ class TextInput {
   const std::string& file_;
 };
 
+// The largest count of vertices or edges that a file may state: more than any memory holds, and few
+// enough that bytes per vertex do not overflow.
+inline constexpr std::uint64_t kMostCounted = std::uint64_t{1} << 56;
+
 // Calls body(i) for every chunk and reports its bytes to the bar named `label`. If several bodies
 // throw, the exception of the first chunk is rethrown, so that the error does not depend on timing.
 void for_each_chunk(const std::vector<std::string_view>& chunks, const std::string& label,

@@ -6,11 +6,10 @@
 #include <numeric>
 
 #include "plait/base/parallel.h"
+#include "plait/base/row_grain.h"
 
 namespace plait {
 namespace {
-
-constexpr std::size_t kRowGrain = std::size_t{1} << 12;
 
 // A CSR whose row r has size(r) entries, written by fill(r, first position).
 template <VertexId V, class Size, class Fill>

@@ -7,12 +7,12 @@
 
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
+#include "plait/base/row_grain.h"
 
 namespace plait {
 namespace {
 
 constexpr Slot kNoSlot = std::numeric_limits<Slot>::max();
-constexpr std::size_t kShardGrain = std::size_t{1} << 12;
 
 void require_slots(int rank, std::uint64_t rows) {
   require<DoesNotFitError>(rows < kNoSlot,
@@ -67,7 +67,7 @@ class SlotMap {
 
 template <class Body>
 void for_each_row(std::uint64_t rows, Body body) {
-  parallel_blocks(rows, kShardGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_blocks(rows, kRowGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) body(i);
   });
 }

@@ -5,12 +5,11 @@
 #include <vector>
 
 #include "plait/base/parallel.h"
+#include "plait/base/row_grain.h"
 #include "plait/reorder/methods.h"
 
 namespace plait {
 namespace {
-
-constexpr std::size_t kRowGrain = std::size_t{1} << 12;
 
 // Numbers by label.
 struct Counts {

@@ -3,19 +3,18 @@
 #include <numeric>
 
 #include "plait/base/parallel.h"
+#include "plait/base/row_grain.h"
 #include "plait/reorder/methods.h"
 
 namespace plait {
 namespace {
-
-constexpr std::size_t kDegreeGrain = std::size_t{1} << 12;
 
 // Returns the number of edges at either end of each vertex; of a symmetric graph, half of it.
 std::vector<EdgeOffset> edges_at(const ReorderInput& input) {
   return std::visit(
       [&](const auto& graph) {
         std::vector<EdgeOffset> edges(graph.vertices());
-        parallel_blocks(edges.size(), kDegreeGrain, [&](std::size_t begin, std::size_t end) {
+        parallel_blocks(edges.size(), kRowGrain, [&](std::size_t begin, std::size_t end) {
           for (std::size_t i = begin; i < end; ++i) {
             const auto add = [&](std::uint64_t v, EdgeOffset count) {
               std::atomic_ref(edges[v]).fetch_add(count, std::memory_order_relaxed);

@@ -9,6 +9,7 @@
 #include "plait/base/names.h"
 #include "plait/base/parallel.h"
 #include "plait/base/profile.h"
+#include "plait/base/row_grain.h"
 #include "plait/graph/renumber.h"
 #include "plait/graph/statistics.h"
 #include "plait/reorder/methods.h"
@@ -16,7 +17,6 @@
 namespace plait {
 namespace {
 
-constexpr std::size_t kReorderGrain = std::size_t{1} << 12;
 // Share of the averaged edge span that a closer order may leave. An order that was found before
 // leaves more than this, so that a graph in its order is not renumbered again.
 constexpr double kMostLeft = 0.9;
@@ -66,7 +66,7 @@ Buffer<std::uint8_t> vertices_with_edges(const ReorderInput& input) {
   return std::visit(
       [&](const auto& graph) {
         Buffer<std::uint8_t> marks(graph.vertices(), 0);
-        parallel_blocks(marks.size(), kReorderGrain, [&](std::size_t begin, std::size_t end) {
+        parallel_blocks(marks.size(), kRowGrain, [&](std::size_t begin, std::size_t end) {
           for (std::size_t i = begin; i < end; ++i) {
             if (graph.degree(i) > 0) std::atomic_ref(marks[i]).store(1, std::memory_order_relaxed);
             if (input.symmetric) continue;
