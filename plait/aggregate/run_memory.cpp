@@ -102,7 +102,7 @@ MemoryQuestion question_of(const RunMemory& run, const GraphCounts& counts) {
           .wide_ids = counts.wide_ids};
 }
 
-// What ranks hold during a run and after it.
+// The memory that ranks hold during a run and after it.
 struct PhasePlans {
   std::string name;  // the subject of a sentence: "a model of 2 layers ..."
   MemoryPlan host;

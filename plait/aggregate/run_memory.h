@@ -23,8 +23,8 @@ struct RunMemory {
   std::uint64_t rows_per_sum = 1;          // as in MemoryQuestion
   std::vector<WorkBytes> work;             // as in MemoryQuestion
   std::vector<std::uint64_t> beside = {};  // as in MemoryQuestion
-  // Of the host's memory, by rank: what a command takes when all ranks have given back what the run
-  // takes; empty: nothing.
+  // Bytes of the host's memory, by rank, that a command takes when all ranks have given back what
+  // the run takes; empty: none.
   std::vector<std::uint64_t> afterwards = {};
 };
 

@@ -28,8 +28,8 @@ constexpr std::array kPresets{preset("it-2004", "MGG (OSDI 2023), table 1",
                               preset("uk-domain", "WholeGraph (SC 2022), table II",
                                      {.vertices = 105200000, .edges = 3300000000}, 64, 128)};
 
-// Of the graph and its data together; generate_crawl() asks for the graph and the list of its
-// edges.
+// The graph and its data are counted together; generate_crawl() asks for the graph and the list of
+// its edges.
 void check_room(const CrawlGraph& crawl) {
   const auto classes = static_cast<double>(crawl.data.classes);
   if (classes == 0) return;

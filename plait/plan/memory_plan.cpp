@@ -339,8 +339,8 @@ MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion
   return items.take();
 }
 
-// Of the graph, a rank has its rows as they were cut out, once more with loops, and where
-// neighbours are numbered by owner once more. A rank that owns all vertices reads the graph's own
+// A rank has its rows of the graph as they were cut out, once more with loops, and where neighbours
+// are numbered by owner once more. A rank that owns all vertices reads the graph's own
 // arrays. Ids of own vertices, and their numbers, are lists of the features that are brought.
 MemoryPlan plan_host_of_gpus(const PartitionQuality& quality, const MemoryQuestion& q) {
   Items items(quality);

@@ -42,11 +42,10 @@ void GlooWorld::meet_for_group() {
   const auto all = gather_values(*this, failed);
   const auto first = std::ranges::find(all, true) - all.begin();
   if (first == size()) return;
-  require_on_all<SystemLimitError>(
-      false,
-      "rank {}: too many open files: it can open no connections for another "
-      "group of ranks; raise the limit (ulimit -n)",
-      number_of(static_cast<int>(first)));
+  throw OnAllRanks<SystemLimitError>(
+      fmt::format("rank {}: too many open files: it can open no connections for another group of "
+                  "ranks; raise the limit (ulimit -n)",
+                  number_of(static_cast<int>(first))));
 }
 
 void GlooWorld::barrier() {

@@ -84,7 +84,7 @@ const RankProgram kFaults("step faults", [](World& world) {
     }
 });
 
-// What one rank lacks before ranks have met in a step, all are told in this step.
+// All ranks are told in a step what one of them lacked before they met in it.
 const RankProgram kFaultBeforeMeeting("a fault before a meeting", [](World& world) {
   for (const Strategy strategy : {Strategy::bulk, Strategy::get})
     for (const int number : {0, 1}) {
