@@ -256,7 +256,7 @@ TEST(Dcsbm, TakesTheMemoryThatItSays) {
 #endif
   DcsbmOptions many_edges = bare(100000, 8000000, 50), wide = bare(400000, 800000, 50);
   wide.classes = 5, wide.width = 100;
-  DcsbmOptions sets = bare(800000, 1600000, 200);
+  DcsbmOptions sets = bare(400000, 800000, 400);
   sets.labels = DcsbmLabels::sets;
   for (const DcsbmOptions& options : {many_edges, wide, sets}) {
     ::setenv("PLAIT_HOST_MEMORY", "1", 1);

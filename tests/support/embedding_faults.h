@@ -76,12 +76,18 @@ inline bool try_fault(const std::string& program, const FaultOfStep& trial) {
   return true;
 }
 
-// Lets each part fail, by each fault in turn, on one rank and on all.
+// Lets each part fail, by each fault in turn, on one rank and on all. Under sanitizers, where a job
+// takes long to start, each third of these parts.
 inline void expect_faults_are_heard(const std::string& program) {
+#ifdef PLAIT_SANITIZED
+  constexpr int kNext = 9;
+#else
+  constexpr int kNext = 3;
+#endif
   for (const bool everywhere : {false, true})
     for (const Fault fault : {Fault::refusal, Fault::memory, Fault::device}) {
       int part = static_cast<int>(fault);
-      while (try_fault(program, {part, fault, everywhere})) part += 3;
+      while (try_fault(program, {part, fault, everywhere})) part += kNext;
       EXPECT_GT(part, 9) << "a step has few parts";
     }
 }
