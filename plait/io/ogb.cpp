@@ -294,8 +294,9 @@ ParsedDataset read_ogb_folder(const std::string& path, std::uint64_t told) {
   return Folder(path, told).read();
 }
 
-NpyMatrix parse_number_table(std::string_view text, const std::string& file) {
-  const TextInput input(text, file);
+NpyMatrix parse_number_table(std::string_view bytes, const std::string& file) {
+  const TextInput input(bytes, file);
+  const std::string_view text = input.text();
   const std::vector<std::string_view> chunks = input.chunks();
   std::vector<std::uint64_t> rows(chunks.size());
   for_each_chunk(chunks, "counting", [&](std::size_t i) { rows[i] = count_lines(chunks[i]); });
@@ -333,9 +334,10 @@ NpyMatrix parse_number_table(std::string_view text, const std::string& file) {
   return matrix;
 }
 
-std::vector<std::uint64_t> parse_number_lines(std::string_view text, const std::string& file,
+std::vector<std::uint64_t> parse_number_lines(std::string_view bytes, const std::string& file,
                                               std::uint64_t most) {
-  const TextInput input(text, file);
+  const TextInput input(bytes, file);
+  const std::string_view text = input.text();
   std::vector<std::uint64_t> numbers;
   for (Cursor cursor(text); cursor.next_line();) {
     std::uint64_t number = 0;

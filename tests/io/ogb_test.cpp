@@ -39,6 +39,20 @@ TEST(Ogb, LinesOfNumbers) {
                 [](const std::string& text) { parse_number_lines(text, "x.csv", 5); });
 }
 
+// UTF-8's mark of the byte order is no part of the text, also where nothing else stands.
+TEST(Ogb, TheMarkOfTheByteOrderIsLeftOut) {
+  EXPECT_EQ(table("\xef\xbb\xbf"
+                  "1,2\n3,4\n",
+                  2, 2),
+            (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ(parse_number_lines("\xef\xbb\xbf"
+                               "3\n4\n",
+                               "x", 5),
+            (std::vector<std::uint64_t>{3, 4}));
+  expect_errors({{"\xef\xbb\xbf", "x.csv: line 1: there are no numbers"}},
+                [](const std::string& text) { parse_number_table(text, "x.csv"); });
+}
+
 TEST(Ogb, DamagedTablesGiveErrorsOnly) {
   expect_damage_is_harmless("1,2.5,-7\n-3e-1,0,1e3\n", [](std::string_view text) {
     const NpyMatrix matrix = parse_number_table(text, "x");
