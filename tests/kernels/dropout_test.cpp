@@ -30,15 +30,20 @@ TEST(Dropout, KeepsItsShareAndTheMean) {
   EXPECT_NEAR(sum / kCount, 1.0, 4 * std::sqrt(0.21 / kCount) / 0.7);
 }
 
+// Stored columns are drawn eight at a time, with a rest of any length.
 TEST(Dropout, StoredColumnsAreThoseOfTheWholeRow) {
   const Dropout dropout(1, 0.5f);
-  const std::vector<std::uint32_t> columns{0, 1, 3, 4, 9, 10};
-  for (const std::uint64_t vertex : {0ull, 3ull, 1ull << 40}) {
-    std::vector<float> row(11, 1.0f), stored(columns.size(), 1.0f);
-    dropout.apply(vertex, 9, 2, row);
-    dropout.apply(vertex, 9, 2, columns, stored);
-    for (std::size_t k = 0; k < columns.size(); ++k) EXPECT_EQ(stored[k], row[columns[k]]);
-  }
+  constexpr std::uint32_t kWidth = 200;
+  const std::vector<std::uint32_t> all{0,  1,  3,  4,  9,  10,  11,  12,  13,  77,
+                                       78, 90, 91, 95, 96, 100, 101, 150, 198, 199};
+  for (const std::uint64_t vertex : {0ull, 3ull, 1ull << 40})
+    for (std::size_t count = 0; count <= all.size(); ++count) {
+      const std::span columns = std::span(all).first(count);
+      std::vector<float> row(kWidth, 1.0f), stored(count, 1.0f);
+      dropout.apply(vertex, 9, 2, row);
+      dropout.apply(vertex, 9, 2, columns, stored);
+      for (std::size_t k = 0; k < count; ++k) EXPECT_EQ(stored[k], row[columns[k]]);
+    }
 }
 
 // Rows are dropped eight blocks at a time, with a rest of any length.

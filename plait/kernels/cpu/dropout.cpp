@@ -43,12 +43,18 @@ void Dropout::apply(std::uint64_t vertex, std::uint32_t epoch, std::uint32_t lay
 
 void Dropout::apply(std::uint64_t vertex, std::uint32_t epoch, std::uint32_t layer,
                     std::span<const std::uint32_t> columns, std::span<float> values) const {
-  Philox::Block four{};
-  for (std::size_t k = 0; k < columns.size(); ++k) {
-    if (k == 0 || columns[k] / 4 != columns[k - 1] / 4)
-      four = numbers(vertex, epoch, layer, columns[k]);
-    values[k] *= factor(four[columns[k] % 4]);
+  constexpr std::size_t kAtOnce = 8;
+  std::size_t k = 0;
+  for (; k + kAtOnce <= columns.size(); k += kAtOnce) {
+    std::uint64_t counters[kAtOnce];
+    for (std::size_t i = 0; i < kAtOnce; ++i) counters[i] = high(epoch, layer) | columns[k + i] / 4;
+    std::uint32_t words[kPhilox8Words];
+    philox8(philox_, vertex, counters, words);
+    for (std::size_t i = 0; i < kAtOnce; ++i)
+      values[k + i] *= factor(words[4 * i + columns[k + i] % 4]);
   }
+  for (; k < columns.size(); ++k)
+    values[k] *= factor(numbers(vertex, epoch, layer, columns[k])[columns[k] % 4]);
 }
 
 void drop_rows(const DropoutStep& step, const DropoutRows& a) {

@@ -20,9 +20,9 @@ inline constexpr std::size_t kPhilox8Words = 32;
 struct Philox4 {
   __m256i words[4];
 
-  static Philox4 counters(std::uint64_t low, std::uint64_t high) {
-    const __m256i above = _mm256_add_epi64(_mm256_set1_epi64x(static_cast<std::int64_t>(high)),
-                                           _mm256_setr_epi64x(0, 1, 2, 3));
+  // Returns the counters (low, high[0]) to (low, high[3]).
+  static Philox4 counters(std::uint64_t low, const std::uint64_t* high) {
+    const __m256i above = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(high));
     const __m256i below = _mm256_set1_epi64x(static_cast<std::int64_t>(low));
     return {{below, _mm256_srli_epi64(below, 32), above, _mm256_srli_epi64(above, 32)}};
   }
@@ -54,8 +54,8 @@ struct Philox4 {
 
 #endif
 
-// Writes the blocks of the counters (low, high) to (low, high + 7), one behind the other.
-inline void philox8(const Philox& philox, std::uint64_t low, std::uint64_t high,
+// Writes the blocks of the counters (low, high[0]) to (low, high[7]), one behind the other.
+inline void philox8(const Philox& philox, std::uint64_t low, const std::uint64_t (&high)[8],
                     std::uint32_t (&to)[kPhilox8Words]) {
 #if defined(__AVX2__)
   Philox4 a = Philox4::counters(low, high), b = Philox4::counters(low, high + 4);
@@ -69,10 +69,18 @@ inline void philox8(const Philox& philox, std::uint64_t low, std::uint64_t high,
   b.store(to + kPhilox8Words / 2);
 #else
   for (std::size_t i = 0; i < kPhilox8Words / 4; ++i) {
-    const Philox::Block block = philox(low, high + i);
+    const Philox::Block block = philox(low, high[i]);
     for (std::size_t w = 0; w < 4; ++w) to[4 * i + w] = block[w];
   }
 #endif
+}
+
+// Does so for (low, high) to (low, high + 7).
+inline void philox8(const Philox& philox, std::uint64_t low, std::uint64_t high,
+                    std::uint32_t (&to)[kPhilox8Words]) {
+  const std::uint64_t all[8] = {high,     high + 1, high + 2, high + 3,
+                                high + 4, high + 5, high + 6, high + 7};
+  philox8(philox, low, all, to);
 }
 
 }  // namespace plait
