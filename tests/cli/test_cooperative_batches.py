@@ -35,8 +35,10 @@ def test_curves_are_those_of_one_rank(plait, archives, archive, model):
 
 
 def test_batch_norm_counts_each_vertex_once(plait, archives):
-    """Ranks that sample for themselves count a vertex that several of them sample several times."""
-    run = ("train", archives["dense"], "--model", "gin", "--layers", 3, "--norm", "batch", *COURSE)
+    """Ranks that sample for themselves count a vertex that several of them sample several times. In a course of this
+    seed no normalised number comes so near to 0 that rounding decides whether ReLU lets it through."""
+    run = ("train", archives["dense"], "--model", "gin", "--layers", 3, "--norm", "batch", "--epochs", 6, "--lr", 0.05,
+           "--seed", 5)
     one = plait.json(*run, "--sampled", "--fanout", "3,2,2", "--batch", 48)
     for ranks, partition in WAYS[1:]:
         together = plait.json(*run, *TOGETHER, "3,2,2", "--batch", 48 // ranks, "--ranks", ranks, "--partition", partition)

@@ -1,21 +1,95 @@
 #include "plait/nn/layers/norm.h"
 
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "plait/base/parallel.h"
+
 namespace plait {
 namespace {
 
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
 constexpr double kMomentum = 0.1, kEpsilon = 1e-5;
 
-// Sums in double, so that the sum depends little on the way in which rows are shared; by blocks of
-// rows, because a GPU copies the numbers that it sums into an array of double.
-torch::Tensor sum_of_rows(const torch::Tensor& t) {
-  constexpr std::int64_t kBlock = 1 << 16;
-  torch::Tensor sum;
-  for (const torch::Tensor& block : t.split(kBlock)) {
-    const torch::Tensor of_block = block.sum(0, false, torch::kFloat64);
-    sum = sum.defined() ? sum + of_block : of_block;
-  }
-  return sum;
+// Returns the sum of each column of a or, with b, of their products. Sums are made in double, so
+// that they depend little on the way in which rows are shared, and by blocks of rows.
+torch::Tensor sums_on_cpu(const torch::Tensor& a, const torch::Tensor& b) {
+  constexpr std::int64_t kBlock = 1 << 10;
+  const std::int64_t rows = a.size(0), width = a.size(1);
+  const std::int64_t blocks = (rows + kBlock - 1) / kBlock;
+  torch::Tensor of_blocks = torch::zeros({blocks, width}, torch::kFloat64);
+  auto* const sums = of_blocks.mutable_data_ptr<double>();
+  const auto* const x = a.const_data_ptr<float>();
+  const auto* const y = b.defined() ? b.const_data_ptr<float>() : nullptr;
+  parallel_for(static_cast<std::size_t>(blocks), [&](std::size_t block) {
+    const std::int64_t begin = static_cast<std::int64_t>(block) * kBlock;
+    double* const sum = sums + static_cast<std::int64_t>(block) * width;
+    for (std::int64_t at = begin * width; at < std::min(begin + kBlock, rows) * width; at += width)
+      for (std::int64_t c = 0; c < width; ++c)
+        sum[c] += y == nullptr ? double{x[at + c]} : double{x[at + c]} * double{y[at + c]};
+  });
+  return of_blocks.sum(0);
 }
+
+// Does so on either device. A GPU copies the numbers that it sums into an array of double.
+torch::Tensor sums(const torch::Tensor& a, const torch::Tensor& b = {}) {
+  if (a.is_cpu()) return sums_on_cpu(a.contiguous(), b.defined() ? b.contiguous() : b);
+  constexpr std::int64_t kBlock = 1 << 16;
+  torch::Tensor all = torch::zeros({a.size(1)}, a.options().dtype(torch::kFloat64));
+  for (std::int64_t begin = 0; begin < a.size(0); begin += kBlock) {
+    const auto block = [&](const torch::Tensor& t) {
+      return t.narrow(0, begin, std::min(kBlock, a.size(0) - begin));
+    };
+    all = all + (b.defined() ? block(a) * block(b) : block(a)).sum(0, false, torch::kFloat64);
+  }
+  return all;
+}
+
+// Collective. Returns the means over all vertices of columns whose sums on this rank, in double,
+// are given. Ranks on the CPU add these in double too, so that all numbers of ranks round alike.
+torch::Tensor means_of(torch::Tensor sums, const GraphRef& graph) {
+  const auto count = static_cast<double>(graph->vertices());
+  if (sums.is_cpu()) {
+    graph->sum_on_hosts(sums);
+    return (sums / count).to(torch::kFloat32);
+  }
+  sums = sums.to(torch::kFloat32);
+  graph->all_reduce_sum(sums);
+  return sums / count;
+}
+
+// Batch normalisation in training, as one operation that keeps one array for its gradient: the
+// normalised rows. Gives y, and the mean and the variance of each column.
+struct BatchFunction : torch::autograd::Function<BatchFunction> {
+  static variable_list forward(AutogradContext* context, const torch::Tensor& x,
+                               const torch::Tensor& weight, const torch::Tensor& bias,
+                               const GraphRef& graph) {
+    const torch::Tensor mean = means_of(sums(x), graph);
+    torch::Tensor normal = x - mean;  // centred, until its variance is known
+    const torch::Tensor variance = means_of(sums(normal, normal), graph);
+    const torch::Tensor scale = (variance + kEpsilon).rsqrt();
+    normal.mul_(scale);
+    context->save_for_backward({normal, weight * scale});
+    context->saved_data["graph"] = c10::IValue::make_capsule(graph);
+    context->mark_non_differentiable({mean, variance});
+    return {torch::addcmul(bias, normal, weight), mean, variance};
+  }
+
+  // With means over the rows of all ranks, the gradient of a row of x is
+  //   weight scale (dy - mean(dy) - normal mean(dy normal)).
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const GraphRef graph =
+        c10::static_intrusive_pointer_cast<GraphHandle>(context->saved_data["graph"].toCapsule());
+    const auto saved = context->get_saved_variables();
+    const torch::Tensor &normal = saved[0], &factor = saved[1], &dy = gradients[0];
+    const torch::Tensor own = torch::cat({sums(dy), sums(dy, normal)});
+    const auto of = own.to(torch::kFloat32).chunk(2);
+    const auto means = means_of(own.clone(), graph).chunk(2);
+    torch::Tensor dx = torch::addcmul(dy - means[0], normal, means[1], -1).mul_(factor);
+    return {dx, of[1], of[0], {}};
+  }
+};
 
 }  // namespace
 
@@ -34,21 +108,12 @@ torch::Tensor Norm::operator()(const torch::Tensor& x, const GraphRef& graph, bo
   if (graph->exact())
     return add_bias(scale_columns(exactly_normalized(x, graph, trains), weight_, graph), bias_,
                     graph);
-  torch::Tensor centred, variance;
-  if (trains) {
-    const auto count = static_cast<double>(graph->vertices());
-    const auto sum = [&](const torch::Tensor& t) {
-      return sum_over_ranks(sum_of_rows(t).to(torch::kFloat32), graph);
-    };
-    const torch::Tensor mean = sum(x) / count;
-    centred = x - mean;
-    variance = sum(centred.square()) / count;
-    learn(mean, variance, count);
-  } else {
-    centred = x - running_mean_;
-    variance = running_variance_;
-  }
-  return centred * (variance + kEpsilon).rsqrt() * weight_ + bias_;
+  if (!trains)
+    return torch::addcmul(bias_, x - running_mean_,
+                          (running_variance_ + kEpsilon).rsqrt() * weight_);
+  const torch::autograd::variable_list found = BatchFunction::apply(x, weight_, bias_, graph);
+  learn(found[1], found[2], static_cast<double>(graph->vertices()));
+  return found[0];
 }
 
 torch::Tensor Norm::exactly_normalized(const torch::Tensor& x, const GraphRef& graph,
