@@ -1,7 +1,5 @@
 #include "cli/study_memory.h"
 
-#include <malloc.h>
-
 #include <algorithm>
 #include <atomic>
 #include <fstream>
@@ -29,7 +27,7 @@ std::uint64_t memory_in_use(bool gpus) {
     release_gpu_caches();
     return gpu_used_memory();
   }
-  ::malloc_trim(0);
+  give_back_freed_memory();
   return held_memory() + held_shared_memory();
 }
 

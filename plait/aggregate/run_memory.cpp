@@ -182,6 +182,7 @@ MemoryPlan plan_run(const AnyCsr& graph, bool symmetric, const Partition& partit
 std::vector<std::string> refusals_of(World& world, const AnyCsr& graph, bool symmetric,
                                      const Partition& partition, std::span<const NamedRun> runs) {
   know_machine(world, runs);
+  give_back_freed_memory();
   const auto refusal = [&](const PartitionQuality& quality, const NamedRun& named) {
     return first_failure(world, found_on_all(world, [&] {
                            return shortage(world,
@@ -208,6 +209,7 @@ std::vector<std::string> refusals_of(World& world, const AnyCsr& graph, bool sym
 std::vector<std::string> refusals_by_counts(World& world, const GraphCounts& counts,
                                             std::span<const NamedRun> runs) {
   know_machine(world, runs);
+  give_back_freed_memory();
   const auto ranks = static_cast<std::uint64_t>(world.size());
   std::vector<std::string> texts;
   for (const NamedRun& named : runs) {

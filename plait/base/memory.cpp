@@ -68,6 +68,8 @@ std::uint64_t held_shared_memory() {
 // getrusage() would also count the memory of the process before exec().
 std::uint64_t peak_memory() { return read_kibibytes("/proc/self/status", "VmHWM:").value_or(0); }
 
+void give_back_freed_memory() { malloc_trim(0); }
+
 // To set one threshold ends the growth of the other with the sizes of blocks, so both are set.
 void keep_freed_memory() {
   mallopt(M_MMAP_THRESHOLD, 32 << 20);

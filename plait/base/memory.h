@@ -20,6 +20,11 @@ std::uint64_t held_shared_memory();
 // included.
 std::uint64_t peak_memory();
 
+// Gives memory that the allocator has kept of freed blocks back to the system, so that
+// available_memory() counts it. Blocks of up to 32 MiB are kept by and by, up to 64 MiB in each
+// arena of the allocator.
+void give_back_freed_memory();
+
 // Keeps memory that is freed in this process, up to 2 GiB in each arena of the allocator, for the
 // allocations that follow: the steps of a training take and free the same blocks, and each one that
 // the system takes back in between comes anew, page by page. Blocks of more than 32 MiB still go

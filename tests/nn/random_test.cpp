@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <span>
 #include <vector>
 
 namespace plait {
@@ -21,6 +23,9 @@ TEST(InitialWeights, FillTheirRangeEvenly) {
   }
   EXPECT_NEAR(sum / 30000, 0, 4 * bound / std::sqrt(3 * 30000.0));
   EXPECT_NEAR(squares / 30000, bound * bound / 3, 0.03 * bound * bound);
+  std::vector<float> few(7);  // a number depends on its place alone
+  fill_uniform(3, 0, bound, few);
+  EXPECT_TRUE(std::ranges::equal(few, std::span(values).first(7)));
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ double loss_difference(const std::vector<double>& losses, const std::vector<doub
 
 double score_difference(const torch::Tensor& scores, const torch::Tensor& expected) {
   if (scores.numel() == 0) return 0;
-  constexpr std::int64_t kBlockFloats = std::int64_t{1} << 22;
+  constexpr std::int64_t kBlockFloats = std::int64_t{1} << 18;
   const std::int64_t rows = scores.size(0);
   const std::int64_t most = std::max<std::int64_t>(1, kBlockFloats / scores.size(1));
   const torch::Tensor greatest = torch::empty({rows}), off = torch::empty({rows});
