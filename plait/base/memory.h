@@ -21,8 +21,8 @@ std::uint64_t held_shared_memory();
 std::uint64_t peak_memory();
 
 // Gives memory that the allocator has kept of freed blocks back to the system, so that
-// available_memory() counts it. Blocks of up to 32 MiB are kept by and by, up to 64 MiB in each
-// arena of the allocator.
+// available_memory() counts it as free. The allocator comes to keep blocks of up to 32 MiB, and at
+// most 64 MiB in each of its arenas.
 void give_back_freed_memory();
 
 // Keeps memory that is freed in this process, up to 2 GiB in each arena of the allocator, for the

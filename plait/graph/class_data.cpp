@@ -5,6 +5,7 @@
 
 #include "plait/base/parallel.h"
 #include "plait/base/random.h"
+#include "plait/base/row_grain.h"
 #include "plait/graph/generate.h"
 
 namespace plait {
@@ -16,7 +17,6 @@ constexpr std::uint64_t kNoiseStream = std::uint64_t{20} << 56;
 constexpr std::uint64_t kSplitStream = std::uint64_t{22} << 56;
 constexpr std::uint64_t kLabelStream = std::uint64_t{24} << 56;
 
-constexpr std::size_t kVertexGrain = std::size_t{1} << 12;
 constexpr double kLabelShare = 0.3;  // of the other labels that a class has
 
 // Returns a nearly normal number of deviation 1: the sum of eight uniform numbers of 16 bits. The
@@ -54,7 +54,7 @@ Features class_features(const ClassData& data, std::span<const std::int32_t> cla
   const auto noise = static_cast<float>(data.noise);
   const std::uint64_t width = data.width;
   Buffer<float> values(classes.size() * width);
-  parallel_blocks(classes.size(), kVertexGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_blocks(classes.size(), kRowGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t v = begin; v < end; ++v) {
       const float* const mean = means.data() + static_cast<std::uint64_t>(classes[v]) * width;
       for (std::uint64_t j = 0; j < width; ++j)
@@ -79,7 +79,7 @@ Buffer<std::uint8_t> class_label_sets(const ClassData& data,
       of_class[c * labels + k] = c == k || uniform_double(random[0], random[1]) < kLabelShare;
     }
   Buffer<std::uint8_t> sets(classes.size() * labels);
-  parallel_blocks(classes.size(), kVertexGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_blocks(classes.size(), kRowGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t v = begin; v < end; ++v)
       for (std::uint64_t k = 0; k < labels; ++k)
         sets[v * labels + k] = of_class[static_cast<std::uint64_t>(classes[v]) * labels + k];

@@ -8,6 +8,7 @@
 #include "plait/base/memory.h"
 #include "plait/base/names.h"
 #include "plait/base/parallel.h"
+#include "plait/base/row_grain.h"
 #include "plait/graph/build.h"
 #include "plait/graph/class_data.h"
 #include "plait/graph/dcsbm_edges.h"
@@ -19,7 +20,6 @@ using namespace dcsbm;
 
 namespace {
 
-constexpr std::size_t kDrawnGrain = std::size_t{1} << 12;
 constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 48;
 
 // Ids and classes ------------------------------------------------------------------------------
@@ -28,7 +28,7 @@ constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 48;
 Buffer<std::uint32_t> shuffled_ids(const DcsbmOptions& options) {
   const Permutation shuffled(options.vertices, options.seed, kIdStream);
   Buffer<std::uint32_t> ids(options.vertices);
-  parallel_blocks(options.vertices, kDrawnGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_blocks(options.vertices, kRowGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t v = begin; v < end; ++v) ids[v] = static_cast<std::uint32_t>(shuffled(v));
   });
   return ids;

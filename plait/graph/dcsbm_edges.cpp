@@ -9,11 +9,11 @@
 #include "plait/base/parallel.h"
 #include "plait/base/portable_math.h"
 #include "plait/base/random.h"
+#include "plait/base/row_grain.h"
 
 namespace plait::dcsbm {
 namespace {
 
-constexpr std::size_t kVertexGrain = std::size_t{1} << 12;
 constexpr std::size_t kDrawGrain = std::size_t{1} << 15;
 
 std::uint64_t join(std::uint32_t high, std::uint32_t low) {
@@ -59,7 +59,7 @@ Buffer<double> draw_weights(const DcsbmOptions& options) {
   const double cut = 1 - portable::exp2(s * log2_k);  // the share of the distribution below k
   const Philox philox(options.seed);
   Buffer<double> weights(options.vertices);
-  parallel_blocks(options.vertices, kVertexGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_blocks(options.vertices, kRowGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t v = begin; v < end; ++v) {
       const Philox::Block random = philox(v, kWeightStream);
       weights[v] = portable::pow(1 - cut * uniform_double(random[0], random[1]), 1 / s);

@@ -5,16 +5,15 @@
 
 #include "plait/base/memory.h"
 #include "plait/base/parallel.h"
+#include "plait/base/row_grain.h"
 
 namespace plait {
 namespace {
 
-constexpr std::size_t kGrain = std::size_t{1} << 12;
-
 // Calls each(i) for all rows, by all threads.
 template <class Each>
 void for_rows(std::uint64_t rows, Each each) {
-  parallel_blocks(rows, kGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_blocks(rows, kRowGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) each(i);
   });
 }

@@ -15,7 +15,7 @@ import torch_geometric.nn as pyg
 
 import plait
 from plait._edge_values import edge_ends
-from spread_cases import CLASSES, NODES, WIDTH, make_data
+from spread_cases import CLASSES, NODES, WIDTH, error_of, make_data
 
 BEFORE, AFTER = 3, 6  # joint steps
 
@@ -60,14 +60,6 @@ class Job:
             scores = self.data.edge_index.gather(self.model.eval()(self.data.x, self.data.edge_index))
         self.model.train()
         return scores
-
-
-def error_of(call):
-    try:
-        call()
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
-    return "no error"
 
 
 # --- what rank 0 does alone ---

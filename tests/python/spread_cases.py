@@ -16,6 +16,15 @@ from torch_geometric.data import Data
 NODES, WIDTH, CLASSES, STEPS = 70, 9, 3, 5
 
 
+def error_of(call):
+    """Returns the type and the text of the error that a call raises."""
+    try:
+        call()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "no error"
+
+
 def make_data(weighted=False):
     """A directed graph with loops, duplicates and isolated last nodes; few of the first nodes are
     for training, so that a rank may have none."""

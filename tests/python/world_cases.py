@@ -17,7 +17,7 @@ from torch_geometric.nn import GCN
 
 import plait
 from ranks import free_port
-from spread_cases import CLASSES, NODES, WIDTH, basic, make_data
+from spread_cases import CLASSES, NODES, WIDTH, basic, error_of, make_data
 
 STEPS = 3
 
@@ -40,14 +40,6 @@ def trained(seed, steps=STEPS):
         optimizer.step()
         losses.append(loss.item())
     return {"rank": plait.rank(), "ranks": plait.world_size(), "own": data.num_nodes, "losses": losses}
-
-
-def error_of(call):
-    try:
-        call()
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
-    return "no error"
 
 
 def join_group(rank, ranks, method):

@@ -1,4 +1,4 @@
-// What generated graphs are to be.
+// Checks that a generated graph is simple and symmetric.
 #pragma once
 
 #include <gtest/gtest.h>

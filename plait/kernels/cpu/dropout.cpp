@@ -43,7 +43,7 @@ void Dropout::apply(std::uint64_t vertex, std::uint32_t epoch, std::uint32_t lay
 
 void Dropout::apply(std::uint64_t vertex, std::uint32_t epoch, std::uint32_t layer,
                     std::span<const std::uint32_t> columns, std::span<float> values) const {
-  constexpr std::size_t kAtOnce = 8;
+  constexpr std::size_t kAtOnce = kPhilox8Words / 4;
   std::size_t k = 0;
   for (; k + kAtOnce <= columns.size(); k += kAtOnce) {
     std::uint64_t counters[kAtOnce];

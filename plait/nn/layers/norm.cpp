@@ -1,8 +1,7 @@
 #include "plait/nn/layers/norm.h"
 
-#include <torch/csrc/autograd/custom_function.h>
-
 #include "plait/base/parallel.h"
+#include "plait/nn/operations/kept_graph.h"
 
 namespace plait {
 namespace {
@@ -15,18 +14,18 @@ constexpr double kMomentum = 0.1, kEpsilon = 1e-5;
 // Returns the sum of each column of a or, with b, of their products. Sums are made in double, so
 // that they depend little on the way in which rows are shared, and by blocks of rows.
 torch::Tensor sums_on_cpu(const torch::Tensor& a, const torch::Tensor& b) {
-  constexpr std::int64_t kBlock = 1 << 10;
-  const std::int64_t rows = a.size(0), width = a.size(1);
-  const std::int64_t blocks = (rows + kBlock - 1) / kBlock;
-  torch::Tensor of_blocks = torch::zeros({blocks, width}, torch::kFloat64);
+  constexpr std::size_t kBlock = 1 << 10;
+  const auto rows = static_cast<std::size_t>(a.size(0)),
+             width = static_cast<std::size_t>(a.size(1));
+  const auto blocks = static_cast<std::int64_t>((rows + kBlock - 1) / kBlock);
+  torch::Tensor of_blocks = torch::zeros({blocks, a.size(1)}, torch::kFloat64);
   auto* const sums = of_blocks.mutable_data_ptr<double>();
   const auto* const x = a.const_data_ptr<float>();
   const auto* const y = b.defined() ? b.const_data_ptr<float>() : nullptr;
-  parallel_for(static_cast<std::size_t>(blocks), [&](std::size_t block) {
-    const std::int64_t begin = static_cast<std::int64_t>(block) * kBlock;
-    double* const sum = sums + static_cast<std::int64_t>(block) * width;
-    for (std::int64_t at = begin * width; at < std::min(begin + kBlock, rows) * width; at += width)
-      for (std::int64_t c = 0; c < width; ++c)
+  parallel_blocks(rows, kBlock, [&](std::size_t begin, std::size_t end) {
+    double* const sum = sums + begin / kBlock * width;
+    for (std::size_t at = begin * width; at < end * width; at += width)
+      for (std::size_t c = 0; c < width; ++c)
         sum[c] += y == nullptr ? double{x[at + c]} : double{x[at + c]} * double{y[at + c]};
   });
   return of_blocks.sum(0);
@@ -46,7 +45,8 @@ torch::Tensor sums(const torch::Tensor& a, const torch::Tensor& b = {}) {
 }
 
 // Collective. Returns the means over all vertices of columns whose sums on this rank, in double,
-// are given. Ranks on the CPU add these in double too, so that all numbers of ranks round alike.
+// are given, and lost. Ranks on the CPU add these in double too, so that all numbers of ranks round
+// alike.
 torch::Tensor means_of(torch::Tensor sums, const GraphRef& graph) {
   const auto count = static_cast<double>(graph->vertices());
   if (sums.is_cpu()) {
@@ -70,7 +70,7 @@ struct BatchFunction : torch::autograd::Function<BatchFunction> {
     const torch::Tensor scale = (variance + kEpsilon).rsqrt();
     normal.mul_(scale);
     context->save_for_backward({normal, weight * scale});
-    context->saved_data["graph"] = c10::IValue::make_capsule(graph);
+    keep_graph(context, graph);
     context->mark_non_differentiable({mean, variance});
     return {torch::addcmul(bias, normal, weight), mean, variance};
   }
@@ -78,15 +78,12 @@ struct BatchFunction : torch::autograd::Function<BatchFunction> {
   // With means over the rows of all ranks, the gradient of a row of x is
   //   weight scale (dy - mean(dy) - normal mean(dy normal)).
   static variable_list backward(AutogradContext* context, variable_list gradients) {
-    const GraphRef graph =
-        c10::static_intrusive_pointer_cast<GraphHandle>(context->saved_data["graph"].toCapsule());
     const auto saved = context->get_saved_variables();
     const torch::Tensor &normal = saved[0], &factor = saved[1], &dy = gradients[0];
     const torch::Tensor own = torch::cat({sums(dy), sums(dy, normal)});
     const auto of = own.to(torch::kFloat32).chunk(2);
-    const auto means = means_of(own.clone(), graph).chunk(2);
-    torch::Tensor dx = torch::addcmul(dy - means[0], normal, means[1], -1).mul_(factor);
-    return {dx, of[1], of[0], {}};
+    const auto means = means_of(own, kept_graph(context)).chunk(2);
+    return {torch::addcmul(dy - means[0], normal, means[1], -1).mul_(factor), of[1], of[0], {}};
   }
 };
 

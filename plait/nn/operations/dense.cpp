@@ -1,26 +1,19 @@
 #include "plait/nn/operations/dense.h"
 
 #include <ATen/ops/mm.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <atomic>
 
 #include "plait/base/profile.h"
 #include "plait/nn/layers/linear_map.h"
 #include "plait/nn/operations/exact_sums.h"
+#include "plait/nn/operations/kept_graph.h"
 
 namespace plait {
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-void keep_graph(AutogradContext* context, const GraphRef& graph) {
-  context->saved_data["graph"] = c10::IValue::make_capsule(graph);
-}
-GraphRef kept_graph(AutogradContext* context) {
-  return c10::static_intrusive_pointer_cast<GraphHandle>(context->saved_data["graph"].toCapsule());
-}
 
 torch::Tensor gradient_of_row(const torch::Tensor& by_vertex, const GraphRef& graph) {
   return on_rank_0(exact_column_sums(by_vertex, *graph).to(torch::kFloat32), graph);
