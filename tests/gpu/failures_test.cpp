@@ -28,7 +28,7 @@ using testing::HasSubstr;
 // The sum of a number over ranks, which every rank enqueues.
 std::vector<float> sum_over_ranks(DeviceLink& link, float mine) {
   DeviceArray<float> value(std::vector{mine});
-  link.operation(nullptr, [&] { link.all_reduce_sum(value.data(), 1, nullptr); });
+  link.operation(nullptr, kAnyStep, [&] { link.all_reduce_sum(value.data(), 1, nullptr); });
   return value.to_host();
 }
 
@@ -38,7 +38,7 @@ const RankProgram kHalfWay("gpu operation fails half-way", [](World& world) {
   expect(sum_over_ranks(link, 1) == std::vector{static_cast<float>(world.size())}, "the first sum");
   if (world.rank() == 1) {
     const std::string thrown = failure_of([&] {
-      link.operation(nullptr, [&] {
+      link.operation(nullptr, kAnyStep, [&] {
         link.signals().wait(std::vector<Signal>{{0, 0}}, nullptr);
         throw Error("no memory for the rest");
       });

@@ -229,6 +229,41 @@ TEST(GpuStepFaults, AGraphIsPlacedOnAllRanksOrOnNone) {
   expect_right_on_two("gpu placing faults", strategies);
 }
 
+// Rank 1 leaves a training step outside of any operation, and goes on with the next batch: its
+// forward meets the backward of rank 0.
+const RankProgram kOtherStep("gpu another step", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  Part part(world, strategy_under_test());
+  part.expect_right("before");
+  part.enqueue_backward();
+  part.result();
+  part.expect_right("the forward of the batch");
+  world.barrier();
+  std::string error;
+  std::vector<float> y;
+  error = failure_of([&] {
+    world.rank() == 1 ? part.enqueue() : part.enqueue_backward();
+    y = part.result();
+    part.aggregator().check();
+  });
+  expect(error.find("different operations") != std::string::npos ||
+             error.find("rank ") != std::string::npos,
+         "the steps were taken for one: " + error);
+  fmt::print(stderr, "rank {} heard: {}\n", world.rank(), error);
+});
+
+TEST(GpuStepFaults, StepsOfOtherKindsAreNotTakenForOne) {
+  std::vector<std::string> strategies = strategies_by_signals();
+  strategies.push_back("paged");
+  for (const std::string& strategy : strategies) {
+    const Outcome outcome = run_job({.program = "gpu another step",
+                                     .ranks = 2,
+                                     .timeout_ms = 10000,
+                                     .environment = {{"TEST_STRATEGY", strategy}}});
+    EXPECT_THAT(outcome.all_errors(), HasSubstr("different operations")) << strategy;
+  }
+}
+
 // Rank 0 waits in NCCL for rank 1, whose step has failed: only the end of its process ends that.
 const RankProgram kBulkFault("gpu bulk step fails", [](World& world) {
   use_gpu(world.rank() % gpu_count());
@@ -274,6 +309,42 @@ const RankProgram kAfterReplays("gpu hangs after replays", [](World& world) {
   check_cuda(cudaStreamSynchronize(stream), "the step");  // unmarked, as a user's own wait
   world.barrier();
 });
+
+// Rank 1's GPU hangs in a replay that was announced while others, unannounced, were under way.
+const RankProgram kAnnouncedReplay("gpu hangs in an announced replay", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  cudaStream_t stream = nullptr;
+  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream");
+  Part part(world, strategy_under_test(), stream);
+  part.expect_right("before recording");
+  check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "recording");
+  part.enqueue();
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  check_cuda(cudaStreamEndCapture(stream, &graph), "recording");
+  check_cuda(cudaGraphInstantiate(&executable, graph, 0), "recording");
+  const auto replay = [&] { check_cuda(cudaGraphLaunch(executable, stream), "a replay"); };
+  for (int k = 0; k < 3; ++k) replay();
+  part.aggregator().replay(part.aggregator().recorded_steps(), stream);
+  say_ready(world);
+  if (world.rank() == 1) launch_endless_kernel(stream);
+  replay();
+  check_cuda(cudaStreamSynchronize(stream), "the replay");  // unmarked, as a user's own wait
+  world.barrier();
+});
+
+TEST(GpuStepFaults, AGpuThatHangsInAnAnnouncedReplayLosesItsRank) {
+  Job job({.program = "gpu hangs in an announced replay",
+           .ranks = 2,
+           .timeout_ms = 5000,
+           .environment = {{"TEST_STRATEGY", "pipelined"}, {"PLAIT_GPU_TIMEOUT_MS", "3000"}}});
+  job.rank(1);
+  const auto start = std::chrono::steady_clock::now();
+  const Outcome outcome = job.wait(60s);
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 12s);
+  EXPECT_THAT(outcome.all_errors(), HasSubstr("rank 1 has a GPU that has not moved on for"));
+}
 
 TEST(GpuStepFaults, AGpuThatHangsAfterUnannouncedReplaysLosesItsRank) {
   Job job({.program = "gpu hangs after replays",

@@ -98,7 +98,9 @@ class Engine : public GpuAggregator {
   void check() const override { exchange_.check(); }
   void about_to_wait() override { signals().mark(exchange_.stream()); }
   std::uint32_t recorded_steps() const override { return exchange_.link().signals().recorded(); }
-  void replay(std::uint32_t steps) override { exchange_.link().replayed(steps); }
+  void replay(std::uint32_t steps, void* stream) override {
+    exchange_.link().replayed(steps, static_cast<cudaStream_t>(stream));
+  }
   std::uint64_t own() const override { return shard().own; }
   EdgeOffset edges() const override { return exchange_.edge_count(); }
   std::span<const float> degree() const override { return exchange_.degree(); }

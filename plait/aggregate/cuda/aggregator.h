@@ -38,10 +38,10 @@ class GpuAggregator : public Aggregator {
   // that hangs.
   virtual void about_to_wait() = 0;
   // recorded_steps() returns the number of steps between GPUs that were recorded so far. Whoever
-  // replays some calls replay() with their number before; it throws LostRankError as forward()
-  // does.
+  // replays some calls replay() with their number before, and with the cudaStream_t on which they
+  // will run; it throws LostRankError as forward() does.
   virtual std::uint32_t recorded_steps() const = 0;
-  virtual void replay(std::uint32_t steps) = 0;
+  virtual void replay(std::uint32_t steps, void* stream) = 0;
   // Returns the number of passes over edges of pipelined and partial, the first over local edges; 1
   // for other strategies.
   virtual std::size_t passes(std::uint64_t width) = 0;

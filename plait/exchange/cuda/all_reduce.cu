@@ -92,7 +92,8 @@ class AllReduce : public GpuAllReduce {
   template <class T>
   void run(T* values, std::uint64_t count) {
     const Phase phase("summing over ranks", "sum over ranks");
-    link_.operation(stream_, [&] { link_.all_reduce_sum(values, count, stream_); });
+    link_.operation(stream_, kind_of_all_reduce<T>(count),
+                    [&] { link_.all_reduce_sum(values, count, stream_); });
   }
   const cudaStream_t stream_;
   DeviceLink link_;

@@ -138,6 +138,7 @@ class DeviceBulk : public DeviceStrategy {
       receive[static_cast<std::size_t>(block.owner)] = {
           slot_zero(graph_, link_, link_.rank(), p) + block.begin * row_bytes,
           block.rows * row_bytes};
+    link_.meet(link_.stream());
     link_.signals().wait_elsewhere(true, link_.stream());
     nccl_->all_to_all(send, receive, link_.stream());
     link_.signals().wait_elsewhere(false, link_.stream());

@@ -23,6 +23,12 @@ DeviceLink::Transports transports_of(World& world, const Route& route) {
   return {route.transport, route.transport};
 }
 
+StepKind kind_of(LinkOperation operation, Direction direction, std::uint64_t width,
+                 std::uint64_t more = 0) {
+  return step_kind(
+      {static_cast<std::uint64_t>(operation), static_cast<std::uint64_t>(direction), width, more});
+}
+
 Route on_gpus(Route route) {
   route.gpu = true;
   return route;
@@ -187,7 +193,8 @@ void GpuExchange::gather(Direction direction, const void* rows, std::uint64_t ro
   require_gather(product, use.results.size());
   const Side& of = side(direction);
   make_ready({&of, For::gather, product.width}, [&] { of.strategy->prepare_gather(product, {}); });
-  gather(of, direction, product, [&](const EdgeRows& edges, std::size_t) { use.work(edges); },
+  gather(of, direction, product, kind_of(LinkOperation::gather, direction, product.width),
+         [&](const EdgeRows& edges, std::size_t) { use.work(edges); },
          {.enqueue = {}, .results = use.results});
 }
 
@@ -202,6 +209,8 @@ void GpuExchange::gather_in_passes(Direction direction, const float* rows, std::
   });
   const std::span<const RowGroups> passes = of.strategy->pass_groups(product, use.widths);
   gather(of, direction, product,
+         kind_of(LinkOperation::passes, direction, width,
+                 step_kind({use.kind[0], use.kind[1], use.kind[2]})),
          [&](const EdgeRows& edges, std::size_t pass) {
            use.work(edges, {passes, pass});
          },
@@ -217,14 +226,14 @@ void GpuExchange::require_gather(const DeviceProduct& rows, std::size_t results)
 }
 
 void GpuExchange::gather(const Side& of, Direction direction, const DeviceProduct& rows,
-                         const Work& work, GatherEnqueue use) {
+                         StepKind kind, const Work& work, GatherEnqueue use) {
   EdgeRows found = edges(direction);
   use.enqueue = [&](const float* slots, std::size_t pass) {
     found.x = {slots, rows.stride(), static_cast<Slot>(of.graph.shard.own)};
     fault_point();
     work(found, pass);
   };
-  link_.operation(stream_, [&] { of.strategy->gather(rows, use); });
+  link_.operation(stream_, kind, [&] { of.strategy->gather(rows, use); });
   count(of, rows.width);
 }
 
@@ -234,13 +243,15 @@ void GpuExchange::sum(Direction direction, const DeviceProduct& product) {
   const Phase phase("aggregate");
   const Side& of = side(direction);
   make_ready({&of, For::sum, product.width}, [&] { of.strategy->prepare(product); });
-  link_.operation(stream_, [&] { of.strategy->run(product); });
+  link_.operation(stream_, kind_of(LinkOperation::sum, direction, product.width),
+                  [&] { of.strategy->run(product); });
   count(of, product.width);
 }
 
 void GpuExchange::all_reduce_sum(float* values, std::uint64_t count) {
   const Phase phase("summing over ranks", "sum over ranks");
-  link_.operation(stream_, [&] { link_.all_reduce_sum(values, count, stream_); });
+  link_.operation(stream_, kind_of_all_reduce<float>(count),
+                  [&] { link_.all_reduce_sum(values, count, stream_); });
   const std::uint64_t bytes =
       count * sizeof(float) * static_cast<std::uint64_t>(link_.ranks() - 1);  // each rank's values
   cost_.bytes_fetched += bytes;
@@ -266,7 +277,8 @@ void GpuExchange::exchange_rows(const RowParts<const float>& send, const RowPart
     in.push_back({to, received.counts[r] * row_bytes});
     from += out[r].bytes, to += in[r].bytes;
   }
-  link_.operation(stream_, [&] {
+  link_.operation(stream_, kind_of(LinkOperation::rows, Direction::along, width), [&] {
+    link_.meet(stream_);
     link_.signals().wait_elsewhere(true, stream_);
     nccl_->all_to_all(out, in, stream_);
     link_.signals().wait_elsewhere(false, stream_);
@@ -285,7 +297,10 @@ void GpuExchange::run_part(StepPart part, const DeviceProduct& product) {
   make_ready(
       {forward_.get(), part == StepPart::link ? For::link_part : For::sum_part, product.width},
       [&] { forward_->strategy->prepare_part(part, product); });
-  link_.operation(stream_, [&] { forward_->strategy->run_part(part, product); });
+  link_.operation(stream_,
+                  kind_of(LinkOperation::part, Direction::along, product.width,
+                          static_cast<std::uint64_t>(part)),
+                  [&] { forward_->strategy->run_part(part, product); });
 }
 
 bool GpuExchange::recordable() const {

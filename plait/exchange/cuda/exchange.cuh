@@ -130,8 +130,8 @@ class GpuExchange : public Exchange {
   void make_ready(const Ready& work, const std::function<void()>& prepare);
   using Work = std::function<void(const EdgeRows& edges, std::size_t pass)>;
   // The operation of both kinds of gather(); of `use`, all but the work is used.
-  void gather(const Side& of, Direction direction, const DeviceProduct& rows, const Work& work,
-              GatherEnqueue use);
+  void gather(const Side& of, Direction direction, const DeviceProduct& rows, StepKind kind,
+              const Work& work, GatherEnqueue use);
   // Throws as gather().
   void require_gather(const DeviceProduct& rows, std::size_t results) const;
   // Returns rows that are only moved.

@@ -155,10 +155,20 @@ void DeviceLink::abandon() {
     world_.declare_failed("in an operation between GPUs");
 }
 
-void DeviceLink::replayed(std::uint32_t steps) {
+void DeviceLink::replayed(std::uint32_t steps, cudaStream_t stream) {
   if (ranks_ == 1) return;
   begin(false);
-  signals_->replayed(steps);
+  signals_->replayed(steps, stream);
+}
+
+void DeviceLink::meet(cudaStream_t stream) {
+  constexpr int kHere = 0;  // signal
+  std::vector<Signal> others;
+  for (int r = 0; r < ranks_; ++r)
+    if (r != rank_) others.push_back({r, kHere});
+  if (others.empty()) return;
+  signals_->raise_everywhere(kHere, stream);
+  signals_->wait(others, stream);
 }
 
 void DeviceLink::abandon_if_unwinding() {

@@ -67,6 +67,9 @@ struct DeviceGraphOptions {
 DeviceGraph make_device_graph(World& world, DeviceShard shard, const DeviceGraphOptions& options,
                               cudaStream_t stream);
 
+// The operations of a link, for step_kind().
+enum class LinkOperation : std::uint64_t { sum, gather, passes, all_reduce, rows, part };
+
 // One rank's end of the link between GPUs: its slots in the symmetric heap, the signals, and a
 // stream for data that cross the link.
 class DeviceLink {
@@ -97,14 +100,16 @@ class DeviceLink {
   }
 
   // Runs an operation in which all ranks take part: `work` enqueues it, on this stream above all.
+  // `kind` is the same on all ranks (step_kind()); operations of other kinds do not pair with it.
   // Throws LostRankError if a rank is lost or an earlier operation has failed. If `work` throws, no
   // rank gets a result any more, because other ranks may see a part of it; if it was to be
   // recorded, the recording becomes invalid. Ranks that may wait in another library, or on the
   // host, are told through the world, which ends it. What can be refused is refused in prepare().
   template <class Work>
-  void operation(cudaStream_t stream, const Work& work) {
+  void operation(cudaStream_t stream, StepKind kind, const Work& work) {
     const bool recorded = is_recorded(stream);
     begin(recorded);
+    signals_->set_kind(kind);
     try {
       work();
     } catch (...) {
@@ -118,8 +123,9 @@ class DeviceLink {
   void set_waits_elsewhere() { waits_elsewhere_ = true; }
   // Tells whether an operation was recorded in a CUDA graph: replays use the slots where they are.
   bool was_recorded() const { return was_recorded_; }
-  // Announces that recorded steps are about to be replayed. Throws as operation() does.
-  void replayed(std::uint32_t steps);
+  // Announces that recorded steps are about to be replayed on the stream, or after what it has been
+  // given. Throws as operation() does.
+  void replayed(std::uint32_t steps, cudaStream_t stream);
   // If an exception is destroying the owner of this link, ends all waits on this GPU, so that the
   // host can wait for the GPU.
   void abandon_if_unwinding();
@@ -151,6 +157,9 @@ class DeviceLink {
     signals_follow_ = true;
     return signal_stream_->get();
   }
+  // Lets the stream wait until all ranks have come to this operation, and compares its kind. It
+  // comes before work of another library, which would pair by order alone.
+  void meet(cudaStream_t stream);
   // Notes the time from here to the end of the scope in the trace, if one is taken.
   DeviceTrace::Span span(const char* name, std::size_t number, const char* lane,
                          cudaStream_t stream) {
@@ -190,5 +199,11 @@ class DeviceLink {
   std::unique_ptr<DeviceEvent> event_;
   DeviceTrace* trace_ = nullptr;
 };
+
+// Returns the kind of a sum over ranks of `count` numbers of type T.
+template <class T>
+StepKind kind_of_all_reduce(std::uint64_t count) {
+  return step_kind({static_cast<std::uint64_t>(LinkOperation::all_reduce), sizeof(T), count});
+}
 
 }  // namespace plait

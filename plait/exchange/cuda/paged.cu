@@ -89,7 +89,7 @@ class Paged : public DeviceStrategy {
                .width = p.width,
                .to = rows_.slots()},
               p.stream);
-    shared.barrier();  // the others have taken the last step's rows
+    meet();  // the others have taken the last step's rows
     fault_point();
     if (link_.ranks() > 1 && own > 0)
       check_cuda(cudaMemcpyAsync(shared.own(), rows_.slots(), own * p.row_bytes(DType::f32),
@@ -112,6 +112,16 @@ class Paged : public DeviceStrategy {
   }
 
  private:
+  // Compares the steps of ranks, as waits on GPUs do.
+  void meet() {
+    const auto kinds = rows_.shared().barrier(link_.signals().kind());
+    for (const std::uint64_t kind : kinds)
+      require_on_all<UsageError>(
+          kind == kinds[0],
+          "ranks are in different operations on a graph; every rank must make the same calls in "
+          "the same order");
+  }
+
   const DeviceGraph& graph_;
   DeviceLink& link_;
   PagedRows& rows_;

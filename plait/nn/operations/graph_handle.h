@@ -115,11 +115,11 @@ class GraphHandle : public torch::CustomClassHolder {
     if (gpu_aggregator_ != nullptr) gpu_aggregator_->about_to_wait();
   }
   // recorded_steps() returns the number of steps between ranks that were recorded so far. Whoever
-  // replays some calls replay() with their number before.
+  // replays some, on this thread's current stream, calls replay() with their number before.
   std::uint32_t recorded_steps() const {
     return gpu_aggregator_ == nullptr ? 0 : gpu_aggregator_->recorded_steps();
   }
-  void replay(std::uint32_t steps) { gpu_aggregator_->replay(steps); }
+  void replay(std::uint32_t steps) { gpu_aggregator_->replay(steps, current_stream(device_)); }
   // Collective. Replaces a contiguous float32 array on device() by its sum over ranks. On a GPU it
   // is enqueued on the handle's own stream, which is this thread's current one, and the call does
   // not wait for the GPU. After sum_over() another world, the first rank of each host does wait:

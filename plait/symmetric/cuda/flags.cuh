@@ -12,12 +12,19 @@ struct SignalState {
   std::uint32_t step;  // the number of the step under way
   int rank, ranks;
   std::uint32_t marks, replays;
-  unsigned long long waited;  // ns in waits of steps under way, in all
+  std::uint32_t announcements, replays_given;  // as in StepCounts
+  unsigned long long waited;                   // ns in waits of steps under way, in all
   SignalWords* words;
-  std::uint32_t* failed_at[kMostGpus];  // by rank: its mark of a failed wait
+  Mark* failed_at[kMostGpus];  // by rank: its mark of a failed wait
 };
 
-using SystemFlag = cuda::atomic_ref<std::uint32_t, cuda::thread_scope_system>;
+using SystemFlag = cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>;
+using SystemMark = cuda::atomic_ref<Mark, cuda::thread_scope_system>;
+
+// A flag's word: the kind of the step in which it was raised above the step's number.
+__device__ inline std::uint64_t flag_word(std::uint32_t step, StepKind kind) {
+  return std::uint64_t{kind} << 32 | step;
+}
 
 // Time between looks whether to go on waiting. Looking in each turn would delay seeing the flag.
 constexpr unsigned long long kLookEvery = 100'000;  // ns
@@ -38,7 +45,7 @@ __device__ void tell_host(Word& word, Word value) {
 // Returns the mark of a failed wait of this rank, or of another rank that may since have
 // overwritten rows which this one reads; 0 if there is none.
 __device__ inline Mark failed_mark(const SignalState* state) {
-  return SystemFlag(*state->failed_at[state->rank]).load(cuda::memory_order_acquire);
+  return SystemMark(*state->failed_at[state->rank]).load(cuda::memory_order_acquire);
 }
 __device__ inline bool has_failed(const SignalState* state) { return failed_mark(state) != 0; }
 
@@ -46,18 +53,27 @@ __device__ inline bool has_failed(const SignalState* state) { return failed_mark
 // wait.
 __device__ inline void fail(SignalState* state, Mark mark) {
   for (int rank = 0; rank < state->ranks; ++rank)
-    SystemFlag(*state->failed_at[rank]).store(mark, cuda::memory_order_release);
+    SystemMark(*state->failed_at[rank]).store(mark, cuda::memory_order_release);
   __threadfence_system();
   tell_host(state->words->failed, mark);
 }
 
 // Waits until the flag holds `step` or a later one, and returns true; returns false when waits have
-// failed.
-__device__ inline bool await_flag(std::uint32_t* at, std::uint32_t step, SignalState* state) {
+// failed. `kind`: of this step, if the flag is raised in it; another kind in the flag makes the
+// wait fail. kAnyStep: the flag may be of any.
+__device__ inline bool await_flag(std::uint64_t* at, std::uint32_t step, StepKind kind,
+                                  SignalState* state) {
   SystemFlag flag(*at);
   unsigned long long looked = nanoseconds();
-  // Steps may pass 2^32: their difference counts.
-  while (static_cast<std::int32_t>(flag.load(cuda::memory_order_acquire) - step) < 0) {
+  for (;;) {
+    const std::uint64_t word = flag.load(cuda::memory_order_acquire);
+    const auto raised = static_cast<std::uint32_t>(word);
+    // Steps may pass 2^32: their difference counts.
+    if (static_cast<std::int32_t>(raised - step) >= 0) {
+      if (kind == kAnyStep || raised != step || word == flag_word(step, kind)) return true;
+      fail(state, kDifferentSteps);
+      return false;
+    }
     __nanosleep(20);
     const unsigned long long now = nanoseconds();
     if (now - looked < kLookEvery) continue;
@@ -70,7 +86,6 @@ __device__ inline bool await_flag(std::uint32_t* at, std::uint32_t step, SignalS
       return false;
     }
   }
-  return true;
 }
 
 }  // namespace plait

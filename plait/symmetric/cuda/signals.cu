@@ -19,18 +19,20 @@ constexpr int kPushThreads = 512;
 constexpr int kInFlight = 4;  // loads per thread
 
 struct Flags {
-  std::uint32_t* at[kLanes];
+  std::uint64_t* at[kLanes];
   int count;
 };
 
-__device__ void raise_flags(const SignalState* state, const Flags& flags) {
+__device__ void raise_flags(const SignalState* state, const Flags& flags, StepKind kind) {
   if (threadIdx.x >= flags.count) return;
   __threadfence_system();
-  SystemFlag(*flags.at[threadIdx.x]).store(state->step, cuda::memory_order_release);
+  SystemFlag(*flags.at[threadIdx.x])
+      .store(flag_word(state->step, kind), cuda::memory_order_release);
 }
 
-__global__ void raise_kernel(const SignalState* state, const __grid_constant__ Flags flags) {
-  if (!has_failed(state)) raise_flags(state, flags);
+__global__ void raise_kernel(const SignalState* state, const __grid_constant__ Flags flags,
+                             StepKind kind) {
+  if (!has_failed(state)) raise_flags(state, flags, kind);
 }
 
 struct StepResults {
@@ -39,10 +41,11 @@ struct StepResults {
 };
 
 __global__ void end_step_kernel(SignalState* state, const __grid_constant__ Flags done,
-                                const __grid_constant__ StepResults results, bool recorded) {
+                                const __grid_constant__ StepResults results, StepKind kind,
+                                bool recorded) {
   const Mark failed = failed_mark(state);
   if (failed == 0) {
-    raise_flags(state, done);
+    raise_flags(state, done, kind);
   } else {
     tell_host(state->words->failed, failed);  // another rank may have set the mark
     for (std::size_t r = 0; r < DeviceSignals::kMostResults; ++r)
@@ -73,6 +76,13 @@ void test_point(cudaStream_t stream) {
 
 __global__ void mark_kernel(SignalState* state) { tell_host(state->words->marks, ++state->marks); }
 
+// Counts where the stream comes to it, after the replays that were enqueued before.
+__global__ void announce_kernel(SignalState* state, std::uint32_t steps) {
+  state->replays_given = replays_after(state->replays_given, state->replays, steps);
+  tell_host(state->words->announced,
+            std::uint64_t{state->replays_given} << 32 | ++state->announcements);
+}
+
 __global__ void fail_kernel(SignalState* state, Mark mark) { fail(state, mark); }
 
 __global__ void elsewhere_kernel(const SignalState* state, bool begins) {
@@ -81,17 +91,18 @@ __global__ void elsewhere_kernel(const SignalState* state, bool begins) {
 
 // Each lane of the warp that calls this waits for one flag, until it holds the step `back` steps
 // before this one.
-__device__ void await_flags(SignalState* state, const Flags& flags, std::uint32_t back) {
+__device__ void await_flags(SignalState* state, const Flags& flags, StepKind kind,
+                            std::uint32_t back) {
   const unsigned long long begin = nanoseconds();
   const int lane = threadIdx.x;
-  if (lane < flags.count) await_flag(flags.at[lane], state->step - back, state);
+  if (lane < flags.count) await_flag(flags.at[lane], state->step - back, kind, state);
   __syncwarp();
   if (lane == 0 && back == 0) state->waited += nanoseconds() - begin;
 }
 
-__global__ void wait_kernel(SignalState* state, const __grid_constant__ Flags flags,
+__global__ void wait_kernel(SignalState* state, const __grid_constant__ Flags flags, StepKind kind,
                             std::uint32_t back) {
-  await_flags(state, flags, back);
+  await_flags(state, flags, kind, back);
 }
 
 // Pushes, in pieces that a thread moves at once.
@@ -102,7 +113,7 @@ struct Pushes {
   std::uint64_t pieces[kLanes];
   const std::uint32_t* rows[kLanes];  // null: all pieces of `from`, in order
   std::uint32_t row_pieces[kLanes];
-  std::uint32_t* flag[kLanes];  // null: none
+  std::uint64_t* flag[kLanes];  // null: none
   int count;
 };
 
@@ -131,10 +142,11 @@ template <class Piece>
 __global__ void __launch_bounds__(kPushThreads)
     push_kernel(SignalState* state, const __grid_constant__ Flags before,
                 const __grid_constant__ Pushes<Piece> pushes,
-                const __grid_constant__ Flags arrivals, unsigned* ended) {
+                const __grid_constant__ Flags arrivals, StepKind kind, unsigned* ended) {
   const std::uint32_t step = state->step;
   const bool waits = threadIdx.x < before.count;
-  if (__syncthreads_or(waits && !await_flag(before.at[threadIdx.x], step - 1, state))) return;
+  if (__syncthreads_or(waits && !await_flag(before.at[threadIdx.x], step - 1, kAnyStep, state)))
+    return;
   for (int p = 0; p < pushes.count; ++p) {
     const std::uint32_t* const rows = pushes.rows[p];
     const std::uint32_t row_pieces = pushes.row_pieces[p];
@@ -152,11 +164,11 @@ __global__ void __launch_bounds__(kPushThreads)
     if (threadIdx.x == 0 && atomicAdd(ended + p, 1u) == gridDim.x - 1) {
       ended[p] = 0;
       __threadfence_system();
-      SystemFlag(*pushes.flag[p]).store(step, cuda::memory_order_release);
+      SystemFlag(*pushes.flag[p]).store(flag_word(step, kind), cuda::memory_order_release);
     }
   }
   if (blockIdx.x == 0 && threadIdx.x < kLanes && arrivals.count > 0)
-    await_flags(state, arrivals, 0);
+    await_flags(state, arrivals, kind, 0);
 }
 
 }  // namespace
@@ -195,6 +207,16 @@ void DeviceSignals::FreeHostMemory::operator()(SignalWords* words) const {
   if (cudaHostUnregister(words) == cudaSuccess) ::munmap(words, sizeof *words);
 }
 
+StepKind step_kind(std::initializer_list<std::uint64_t> numbers) {
+  std::uint64_t hash = 0x9e3779b97f4a7c15;
+  for (const std::uint64_t number : numbers) {
+    hash = (hash ^ number) * 0xff51afd7ed558ccd;
+    hash ^= hash >> 32;
+  }
+  const auto kind = static_cast<StepKind>(hash);
+  return kind == kAnyStep ? 1 : kind;
+}
+
 DeviceSignals::DeviceSignals(DeviceHeap& heap, World& world)
     : heap_(heap),
       world_(world),
@@ -209,6 +231,8 @@ DeviceSignals::DeviceSignals(DeviceHeap& heap, World& world)
                     .ranks = ranks_,
                     .marks = 0,
                     .replays = 0,
+                    .announcements = 0,
+                    .replays_given = 0,
                     .waited = 0,
                     .words = on_gpu(words_.get()),
                     .failed_at = {}};
@@ -219,8 +243,8 @@ DeviceSignals::DeviceSignals(DeviceHeap& heap, World& world)
 
 DeviceSignals::~DeviceSignals() { world_.unwatch(*this); }
 
-std::uint32_t* DeviceSignals::flag(int at, int from, int number) const {
-  return reinterpret_cast<std::uint32_t*>(heap_.part(at)) + from * kSignals + number;
+std::uint64_t* DeviceSignals::flag(int at, int from, int number) const {
+  return reinterpret_cast<std::uint64_t*>(heap_.part(at)) + from * kSignals + number;
 }
 
 void DeviceSignals::raise(int peer, int number, cudaStream_t stream) {
@@ -228,7 +252,7 @@ void DeviceSignals::raise(int peer, int number, cudaStream_t stream) {
   Flags flags{};
   flags.at[0] = flag(peer, rank_, number);
   flags.count = 1;
-  raise_kernel<<<1, kLanes, 0, stream>>>(state_.data(), flags);
+  raise_kernel<<<1, kLanes, 0, stream>>>(state_.data(), flags, kind_);
   check_cuda(cudaGetLastError(), "raising a signal");
 }
 
@@ -256,7 +280,7 @@ void DeviceSignals::raise_everywhere(int number, cudaStream_t stream) {
   test_point(stream);
   const Flags flags =
       flags_of_others(rank_, ranks_, [&](int peer) { return flag(peer, rank_, number); });
-  raise_kernel<<<1, kLanes, 0, stream>>>(state_.data(), flags);
+  raise_kernel<<<1, kLanes, 0, stream>>>(state_.data(), flags, kind_);
   check_cuda(cudaGetLastError(), "raising signals");
 }
 
@@ -271,7 +295,7 @@ void DeviceSignals::end_step(const std::vector<Results>& results, cudaStream_t s
   }
   test_point(stream);
   const bool recorded = is_recorded(stream);
-  end_step_kernel<<<1, kLanes, 0, stream>>>(state_.data(), flags, list, recorded);
+  end_step_kernel<<<1, kLanes, 0, stream>>>(state_.data(), flags, list, kind_, recorded);
   check_cuda(cudaGetLastError(), "ending a step");
   if (recorded)
     ++recorded_;
@@ -279,10 +303,11 @@ void DeviceSignals::end_step(const std::vector<Results>& results, cudaStream_t s
     enqueued_.fetch_add(1, std::memory_order_relaxed);
 }
 
-void DeviceSignals::replayed(std::uint32_t steps) {
-  const auto done = static_cast<std::uint32_t>(read(words_->done) >> 32);
-  replayed_.store(replays_after(replayed_.load(std::memory_order_relaxed), done, steps),
-                  std::memory_order_relaxed);
+void DeviceSignals::replayed(std::uint32_t steps, cudaStream_t stream) {
+  if (!world_.is_watched() || is_recorded(stream)) return;
+  announce_kernel<<<1, 1, 0, stream>>>(state_.data(), steps);
+  check_cuda(cudaGetLastError(), "an announcement for the watch");
+  announced_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void DeviceSignals::wait_elsewhere(bool begins, cudaStream_t stream) {
@@ -313,7 +338,7 @@ void DeviceSignals::wait(std::span<const Signal> signals, cudaStream_t stream, s
        signals = signals.subspan(std::min<std::size_t>(kLanes, signals.size()))) {
     const Flags flags = flags_of(signals.first(std::min<std::size_t>(kLanes, signals.size())),
                                  [&](const Signal& s) { return flag(rank_, s.rank, s.number); });
-    wait_kernel<<<1, kLanes, 0, stream>>>(state_.data(), flags, back);
+    wait_kernel<<<1, kLanes, 0, stream>>>(state_.data(), flags, back == 0 ? kind_ : kAnyStep, back);
     check_cuda(cudaGetLastError(), "waiting for a signal");
   }
   test_point(stream);
@@ -359,8 +384,8 @@ void DeviceSignals::push_pieces(std::span<const Push> pushes, std::span<const Si
       flags_of_others(rank_, ranks_, [&](int peer) { return flag(rank_, peer, kDone); });
   const Flags awaited =
       flags_of(arrivals, [&](const Signal& s) { return flag(rank_, s.rank, s.number); });
-  push_kernel<Piece>
-      <<<blocks, kPushThreads, 0, stream>>>(state_.data(), before, list, awaited, ended_.data());
+  push_kernel<Piece><<<blocks, kPushThreads, 0, stream>>>(state_.data(), before, list, awaited,
+                                                          kind_, ended_.data());
   check_cuda(cudaGetLastError(), "pushing rows");
 }
 
@@ -372,6 +397,10 @@ void DeviceSignals::check() const {
           world_.number_of(rank_));
   const Mark failed = read(words_->failed);
   if (failed == 0) return;
+  require(failed != kDifferentSteps,
+          "rank {}: ranks were in different operations between GPUs: one may have failed on some "
+          "ranks alone; every rank must make the same calls in the same order; make the graph anew",
+          world_.number_of(rank_));
   if (failed < kAbandonedBy) world_.explain("another rank has given up a step on its GPU");
   throw Error(fmt::format(
       "rank {}: rank {} has failed in an operation between GPUs; make the graph "
@@ -390,21 +419,25 @@ void DeviceSignals::end_waits(Mark mark) {
   std::atomic_ref(words_->ended).compare_exchange_strong(none, mark, std::memory_order_release);
 }
 
-// The words are read in this order: `done` may only have moved on since `elsewhere` was.
+// The words are read in this order: `done` may only have moved on since the others were.
 WatchedWork::Progress DeviceSignals::progress() {
   const std::uint32_t elsewhere = read(words_->elsewhere);
+  const std::uint64_t announced = read(words_->announced);
   const std::uint64_t ended = read(words_->done);
   const auto done = static_cast<std::uint32_t>(ended);
   const auto replays = static_cast<std::uint32_t>(ended >> 32);
   const std::uint32_t marks = read(words_->marks);
+  const auto announcements = static_cast<std::uint32_t>(announced);
   const bool steps = StepCounts{.direct_given = enqueued_.load(std::memory_order_relaxed),
                                 .direct_done = done - replays,
-                                .replays_given = replayed_.load(std::memory_order_relaxed),
+                                .announcements_given = announced_.load(std::memory_order_relaxed),
+                                .announcements_done = announcements,
+                                .replays_given = static_cast<std::uint32_t>(announced >> 32),
                                 .replays_done = replays}
                          .under_way();
   const bool marked = marked_.load(std::memory_order_relaxed) != marks;
   return {.under_way = steps ? elsewhere != done + 1 : marked,
-          .moved = std::uint64_t{done + marks} << 32 | read(words_->waiting)};
+          .moved = std::uint64_t{done + marks + announcements} << 32 | read(words_->waiting)};
 }
 
 }  // namespace plait

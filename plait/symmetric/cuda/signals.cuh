@@ -5,6 +5,13 @@
 // which it was raised; steps count up from 1 and are counted on the GPU, so that recorded work can
 // be replayed (CUDA graphs).
 //
+// Beside the number, a flag holds the kind of the step: the operation, its direction and its width.
+// A rank may leave a training step by an error outside of any operation, of libtorch's memory say,
+// and go on with the next batch: its forward would then pair with another rank's backward by the
+// number alone. A wait for a flag of the same step but of another kind fails as that of a lost rank
+// does. As on the CPU, which compares words at its barriers, two steps of the same kind are not
+// told apart; they are until the first whose kinds differ.
+//
 // Memory ordering: a signal is raised by a release store at system scope, after all that the stream
 // did before (its kernels' and copies' writes to any GPU). A wait is an acquire load at system
 // scope, and later work on the stream sees those writes.
@@ -18,6 +25,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <vector>
@@ -28,8 +36,15 @@
 namespace plait {
 
 // The reason why waits have failed: 0 if they have not, 1 if a rank is lost or has left, 2 + r if
-// rank r has abandoned an operation.
+// rank r has abandoned an operation; kDifferentSteps if ranks were in steps of different kinds.
 using Mark = std::uint32_t;
+inline constexpr Mark kDifferentSteps = ~Mark{0};
+
+// A step's kind. kAnyStep stands for steps that are not compared.
+using StepKind = std::uint32_t;
+inline constexpr StepKind kAnyStep = 0;
+// Returns the kind of steps that differ from others in these numbers.
+StepKind step_kind(std::initializer_list<std::uint64_t> numbers);
 
 // Words in the host's memory, read and written by the GPU as well. Each has one writer.
 struct SignalWords {
@@ -39,6 +54,9 @@ struct SignalWords {
   std::uint32_t marks;    // by the GPU: marks that it has come to
   std::uint32_t waiting;  // by the GPU: changes again and again while a wait lasts
   std::uint32_t elsewhere;  // by the GPU: the step in which another library may wait, or 0
+  // By the GPU: announcements of replays that it has come to; above 2^32, the recorded steps that
+  // will have ended after these replays.
+  std::uint64_t announced;
 };
 
 // State in the GPU's memory; device code is in cuda/flags.cuh.
@@ -85,8 +103,12 @@ class DeviceSignals final : private WatchedWork {
   // Returns the bytes of all flags of a part: one row of flags per rank, and the mark of a failed
   // wait.
   static std::size_t bytes(int ranks) {
-    return (static_cast<std::size_t>(ranks) * kSignals + 4) * sizeof(std::uint32_t);
+    return (static_cast<std::size_t>(ranks) * kSignals + 2) * sizeof(std::uint64_t);
   }
+
+  // Tells of which kind the steps are that are enqueued from here on: the same on all ranks.
+  void set_kind(StepKind kind) { kind_ = kind; }
+  StepKind kind() const { return kind_; }
 
   // Raises signal `number` at `peer`, or at all other ranks, for this step.
   void raise(int peer, int number, cudaStream_t stream);
@@ -117,10 +139,11 @@ class DeviceSignals final : private WatchedWork {
   void push(std::span<const Push> pushes, std::span<const Signal> arrivals, unsigned blocks,
             cudaStream_t stream);
 
-  // recorded() counts the steps that were recorded so far; replayed() is to be told of replayed
-  // steps, because the watch over ranks cannot see else what the GPU was given to do.
+  // recorded() counts the steps that were recorded so far; replayed() is to be told of steps that
+  // will be replayed, on this stream or after what it has been given, because the watch over ranks
+  // cannot see else what the GPU was given to do.
   std::uint32_t recorded() const { return recorded_; }
-  void replayed(std::uint32_t steps);
+  void replayed(std::uint32_t steps, cudaStream_t stream);
 
   // Throws LostRankError if a rank is lost or a wait has failed in the work that the GPU has done
   // so far, Error after abandon() on this rank or on another.
@@ -137,8 +160,8 @@ class DeviceSignals final : private WatchedWork {
   template <class Piece>
   void push_pieces(std::span<const Push> pushes, std::span<const Signal> arrivals, unsigned blocks,
                    cudaStream_t stream);
-  std::uint32_t* flag(int at, int from, int number) const;
-  std::uint32_t* failed_mark(int at) const { return flag(at, ranks_, 0); }
+  std::uint64_t* flag(int at, int from, int number) const;
+  Mark* failed_mark(int at) const { return reinterpret_cast<Mark*>(flag(at, ranks_, 0)); }
 
   struct FreeHostMemory {
     void operator()(SignalWords* words) const;
@@ -150,10 +173,11 @@ class DeviceSignals final : private WatchedWork {
   std::unique_ptr<SignalWords, FreeHostMemory> words_;
   DeviceArray<SignalState> state_;
   DeviceArray<unsigned> ended_;
-  std::atomic<std::uint32_t> enqueued_{0};  // steps, without recorded ones
-  std::atomic<std::uint32_t> replayed_{0};  // recorded steps whose replay was announced
+  std::atomic<std::uint32_t> enqueued_{0};   // steps, without recorded ones
+  std::atomic<std::uint32_t> announced_{0};  // announcements of replays
   std::atomic<std::uint32_t> marked_{0};
   std::uint32_t recorded_ = 0;
+  StepKind kind_ = kAnyStep;
   bool abandoned_ = false;
 };
 
