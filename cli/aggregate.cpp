@@ -122,6 +122,8 @@ NpyMatrix read_features(const std::string& path, World& world) {
 void run(Options o, const Session& session, World& world) {
   require_wire_used(o.route, world.size());
   const Dataset dataset = read_graph(world, o.graph, session);
+  require<UsageError>(o.op != "weighted" || is_weighted(dataset.graph) || dataset.edges() == 0,
+                      "{} has no edge weights; use --op sum", o.graph);
   const NpyMatrix x = read_features(o.features, world);
   require(x.rows == dataset.vertices(), "{}: {} rows, but {} has {} vertices", o.features, x.rows,
           o.graph, dataset.vertices());

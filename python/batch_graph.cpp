@@ -4,12 +4,11 @@
 // keep their order. The host waits for the checks of ids and weights, for whether targets are in
 // order, and for the counts by which the sum is planned. The arrays are copies: what the caller
 // writes to its tensors later does not reach them, and they do not keep its tensors.
-#include <unistd.h>
-
 #include <limits>
 #include <memory>
 
 #include "plait/aggregate/cuda/sampled_edges.h"
+#include "plait/base/process_owned.h"
 #include "plait/nn/operations/torch_device.h"
 #include "python/edge_tensors.h"
 #include "python/operations.h"
@@ -56,14 +55,6 @@ BatchArrays by_target(const EdgeTensors& edges) {
           offsets.diff().to(torch::kFloat32)};
 }
 
-// Returns arrays that a forked process keeps: it has no GPU, and to free memory that two streams
-// have used is work for a GPU.
-std::shared_ptr<const BatchArrays> shared(BatchArrays arrays) {
-  return {new BatchArrays(std::move(arrays)), [process = ::getpid()](const BatchArrays* shared) {
-            if (::getpid() == process) delete shared;
-          }};
-}
-
 template <class To, class From>
 const To* data_of(const Tensor& t) {
   if (!t.defined()) return nullptr;
@@ -97,7 +88,9 @@ c10::intrusive_ptr<GraphHandle> batch_graph(const Tensor& edge_index, std::int64
     require<UsageError>(num_nodes < kMost && edge_index.size(1) < kMost,
                         "{} edges between {} nodes are too many for a batch graph",
                         edge_index.size(1), num_nodes);
-    const auto arrays = shared(by_target(edges));
+    // To free memory that two streams have used is work for a GPU.
+    const std::shared_ptr<const BatchArrays> arrays =
+        process_owned(std::make_unique<const BatchArrays>(by_target(edges)));
     const c10::Stream stream = work_stream(edge_index.device());
     for (const Tensor& t : {arrays->offsets, arrays->sources, arrays->weights, arrays->vertices})
       if (t.defined() && t.numel() > 0) t.record_stream(stream);

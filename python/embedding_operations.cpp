@@ -4,6 +4,7 @@
 // gives the text of what is wrong with them (`fault`), which all ranks then throw.
 #include "plait/base/memory.h"
 #include "plait/base/parallel.h"
+#include "plait/base/process_owned.h"
 #include "plait/base/saturating.h"
 #include "plait/nn/operations/torch_device.h"
 #include "plait/store/sharded/cuda/gpu_embeddings.h"
@@ -167,9 +168,9 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
                    const torch::Device& device)
       : world_(world), layout_(std::move(layout)), max_(rules.max()), device_(device) {
     if (device.is_cuda())
-      steps_ = std::make_unique<GpuEmbeddingSteps>(world_, layout_, rules, device);
+      steps_.reset(new GpuEmbeddingSteps(world_, layout_, rules, device));
     else
-      steps_ = std::make_unique<CpuEmbeddingSteps>(world_, layout_, rules);
+      steps_.reset(new CpuEmbeddingSteps(world_, layout_, rules));
   }
 
   const EmbeddingLayout& layout() const { return layout_; }
@@ -329,7 +330,7 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
   const EmbeddingLayout layout_;
   const bool max_;
   const torch::Device device_;
-  std::unique_ptr<EmbeddingSteps> steps_;
+  ProcessOwned<EmbeddingSteps> steps_;
 };
 
 c10::intrusive_ptr<EmbeddingsHandle> make_embeddings(const GivenTables& given, std::int64_t width,

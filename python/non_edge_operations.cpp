@@ -6,6 +6,7 @@
 
 #include "plait/base/gpu.h"
 #include "plait/base/parallel.h"
+#include "plait/base/process_owned.h"
 #include "plait/nn/operations/torch_device.h"
 #include "plait/sample/cuda/non_edges.h"
 #include "plait/sample/non_edges.h"
@@ -48,18 +49,18 @@ class NonEdgesOnGpus {
  private:
   const GpuNonEdges& on(const torch::Device& device) {
     const std::lock_guard lock(mutex_);
-    std::unique_ptr<GpuNonEdges>& placed = by_gpu_[device.index()];
+    ProcessOwned<GpuNonEdges>& placed = by_gpu_[device.index()];
     if (!placed) {
       use_gpu(device.index());
       torch_device(true);  // so that libtorch gives back cached memory
-      placed = std::make_unique<GpuNonEdges>(pairs_);
+      placed = process_owned(std::make_unique<GpuNonEdges>(pairs_));
     }
     return *placed;
   }
 
   const NonEdges& pairs_;
   std::mutex mutex_;
-  std::map<c10::DeviceIndex, std::unique_ptr<GpuNonEdges>> by_gpu_;
+  std::map<c10::DeviceIndex, ProcessOwned<GpuNonEdges>> by_gpu_;
 };
 
 class NonEdgesHandle : public torch::CustomClassHolder {

@@ -1,5 +1,6 @@
 // Neighbour sampling as Python sees it: torch.classes.plait.NeighbourSampler, which samples where
 // the graph's tensors are, and torch.ops.plait.sample_key.
+#include "plait/base/process_owned.h"
 #include "plait/sample/draw.h"
 #include "python/neighbour_sampling.h"
 #include "python/operations.h"
@@ -13,7 +14,7 @@ using torch::Tensor;
 class SamplerHandle : public torch::CustomClassHolder {
  public:
   SamplerHandle(std::unique_ptr<NeighbourSampling> sampling, const torch::Device& device)
-      : sampling_(std::move(sampling)), device_(device) {}
+      : sampling_(process_owned(std::move(sampling))), device_(device) {}
 
   // Seeds and times are on the CPU, or where the graph is.
   PygSample sample(const Tensor& seeds, std::int64_t key, const OptionalTensor& times) {
@@ -28,7 +29,7 @@ class SamplerHandle : public torch::CustomClassHolder {
   }
 
  private:
-  const std::unique_ptr<NeighbourSampling> sampling_;
+  const ProcessOwned<NeighbourSampling> sampling_;
   const torch::Device device_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "plait/base/gpu.h"
 #include "plait/base/parallel.h"
+#include "plait/base/process_owned.h"
 #include "plait/nn/operations/torch_device.h"
 #include "plait/sample/cuda/walks.h"
 #include "plait/sample/walks.h"
@@ -44,18 +45,18 @@ class WalksOnGpus {
 
   const GpuRandomWalks& walks_on(const torch::Device& device) {
     const std::lock_guard lock(mutex_);
-    std::unique_ptr<Placed>& placed = by_gpu_[device.index()];
+    ProcessOwned<Placed>& placed = by_gpu_[device.index()];
     if (!placed) {
       use_gpu(device.index());
       torch_device(true);  // so that libtorch gives back cached memory
-      placed = std::make_unique<Placed>(walks_);
+      placed = process_owned(std::make_unique<Placed>(walks_));
     }
     return placed->walks;
   }
 
   const RandomWalks& walks_;
   std::mutex mutex_;
-  std::map<c10::DeviceIndex, std::unique_ptr<Placed>> by_gpu_;
+  std::map<c10::DeviceIndex, ProcessOwned<Placed>> by_gpu_;
 };
 
 class WalksHandle : public torch::CustomClassHolder {

@@ -128,6 +128,7 @@ void find_address(WorldConfig& config, const std::string& local_size, const std:
   config.master_port = number("MASTER_PORT", 1, 65535).value_or(port_from(job));
 }
 
+std::optional<int> silence_timeout() { return number("PLAIT_TIMEOUT_MS", 100, kLongestTimeout); }
 std::optional<int> work_timeout() { return number("PLAIT_GPU_TIMEOUT_MS", 0, kLongestTimeout); }
 
 std::optional<WorldConfig> from_plait() {
@@ -183,8 +184,7 @@ std::optional<WorldConfig> from_slurm() {
 }  // namespace
 
 void take_settings(WorldConfig& config) {
-  if (const auto timeout = number("PLAIT_TIMEOUT_MS", 100, kLongestTimeout))
-    config.timeout = std::chrono::milliseconds(*timeout);
+  if (const auto timeout = silence_timeout()) config.timeout = std::chrono::milliseconds(*timeout);
   if (const auto timeout = work_timeout())
     config.work_timeout = std::chrono::milliseconds(*timeout);
   config.interface_address = variable("PLAIT_INTERFACE").value_or("");
@@ -211,7 +211,7 @@ std::optional<WorldConfig> valid_world_from_environment() {
 }
 
 void require_sensible_environment() {
-  work_timeout();
+  silence_timeout(), work_timeout();
   const std::string interface = variable("PLAIT_INTERFACE").value_or("");
   require<UsageError>(interface.empty() || is_of_this_host(interface),
                       "the environment variable PLAIT_INTERFACE is '{}', but must be the name of "

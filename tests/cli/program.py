@@ -145,14 +145,19 @@ def ranks_of(launcher):
     """Returns the processes that a launcher has started, by rank."""
     ranks = {}
     for task in pathlib.Path(f"/proc/{launcher}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            try:
-                name = pathlib.Path(f"/proc/{child}/comm").read_text().strip()
-            except (FileNotFoundError, ProcessLookupError):
-                continue
+        for child in _text_of(task / "children").split():
+            name = _text_of(pathlib.Path(f"/proc/{child}/comm")).strip()
             if name.startswith("plait rank "):
                 ranks[int(name.removeprefix("plait rank "))] = int(child)
     return ranks
+
+
+def _text_of(file):
+    """Returns what a file of a process or a thread says; nothing if that has ended."""
+    try:
+        return file.read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 def wait_until(condition, seconds, what):

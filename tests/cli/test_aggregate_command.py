@@ -141,6 +141,13 @@ def test_symmetric_matrix_market_is_mirrored(plait, tmp_path):
     assert (np.load(tmp_path / "y.npy") == dense).all()
 
 
+def test_a_weighted_sum_needs_weights(plait, tmp_path):
+    (tmp_path / "g.txt").write_text("0 1\n1 2\n")
+    save_features(tmp_path / "x.npy", 3, 2, 0, integer=False)
+    plait.fails(USAGE, "aggregate", tmp_path / "g.txt", "--features", tmp_path / "x.npy", "--out",
+                tmp_path / "y.npy", "--op", "weighted", "--ranks", 2, names=["no edge weights; use --op sum"])
+
+
 @pytest.mark.parametrize("form", ["double", "fortran", "vector"])
 def test_forms_of_features(plait, tmp_path, form):
     graphs = random_graphs.random_graphs(77, 3)

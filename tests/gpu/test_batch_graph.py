@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from torch_geometric.data import Data
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 import conftest  # noqa: F401  the package under test
@@ -24,9 +25,10 @@ from plait import _batch_graph
 from plait._adjacency import adjacency
 
 GPU = torch.device("cuda", 0)
+NODES = 3000
 
 
-def x_and_edges(nodes=3000, edges=40000, seed=1, in_order=False):
+def x_and_edges(nodes=NODES, edges=40000, seed=1, in_order=False):
     random = torch.Generator().manual_seed(seed)
     index = (torch.rand(2, edges, generator=random) ** 3 * nodes).long()
     if in_order:
@@ -128,17 +130,49 @@ def test_nothing_is_kept_of_a_batch():
         assert gone() is None
 
 
-def test_a_forked_process_collects_batches():
-    """As a loader's worker does, which cannot use the GPU."""
+def batch():
     layer = plait.nn.SAGEConv(INPUTS, 4).to(GPU)
     x, index = (t.to(GPU) for t in x_and_edges())
+    layer(x, index).sum().backward()
+    return index
+
+
+def sampling_loader():
+    index = x_and_edges()[1].to(GPU)
+    data = Data(edge_index=index, num_nodes=NODES, edge_attr=index.t().float())
+    loader = plait.loader.NeighborLoader(data, [3, 3], batch_size=1000, disjoint=True)
+    list(loader)
+    return loader
+
+
+def embedding_table():
+    table = plait.nn.EmbeddingBag(100, 8, device=GPU, sparse=True)
+    table(torch.arange(60, device=GPU).view(20, 3)).sum().backward()
+    return table
+
+
+def placed_graph():
+    graph = plait.Graph(x_and_edges()[1], num_nodes=NODES)
+    plait.aggregate(graph, torch.ones(NODES, 4, device=GPU))
+    return graph
+
+
+def walks_and_pairs():
+    index = x_and_edges()[1]
+    walks, pairs = plait.RandomWalks(index, NODES), plait.NonEdges(index, NODES)
+    walks.walk(torch.arange(10, device=GPU), 4)
+    pairs.sample_on(GPU, 10)
+    return walks, pairs
+
+
+@pytest.mark.parametrize("make_object", [batch, sampling_loader, embedding_table, placed_graph, walks_and_pairs])
+def test_a_forked_process_collects_what_is_on_a_gpu(make_object):
+    """As a loader's worker does, which cannot use the GPU."""
     with torch.cuda.stream(torch.cuda.Stream()):
-        layer(x, index).sum().backward()
+        ring = [make_object()]
     torch.cuda.synchronize()
-    ring = [index]
-    ring.append(ring)  # which only a collection frees
     gc.collect()
-    del index
+    ring.append(ring)  # which only a collection frees
     process = multiprocessing.get_context("fork").Process(target=collect, args=())
     del ring
     process.start()

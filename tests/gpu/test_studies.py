@@ -1,4 +1,5 @@
-"""plait study on GPUs: the studies of training on samples, of gathers and of latency. scripts/gpu-test runs it."""
+"""plait study on GPUs: the studies of training on samples, of gathers and of latency; and plait bench model.
+scripts/gpu-test runs it."""
 
 import pathlib
 import sys
@@ -75,3 +76,15 @@ def test_latency(tmp_path):
     for size in ("8.0 GiB", "16.0 GiB"):
         own, peers, managed = (rows[f"{whose}, {size}"]["median_ms"] for whose in ("own", "all ranks'", "managed"))
         assert 0.1 < own < peers < managed  # us of a read
+
+
+@pytest.mark.parametrize("gpus", [1, 2])
+@pytest.mark.parametrize("model", ["gcn", "gin"])
+def test_models(tmp_path, graph, gpus, model):
+    if gpus > GPUS:
+        pytest.skip("--gpus needs a GPU for each rank")
+    found = program.Plait(tmp_path).json("bench", "model", graph, "--gpus", gpus, "--model", model, "--training",
+                                         "--repetitions", 2)
+    check("bench model", found)
+    assert (found["device"], found["ranks"], found["does_not_fit"]) == ("cuda", gpus, [])
+    assert {row["work"] for row in found["rows"]} == {"inference", "training"}

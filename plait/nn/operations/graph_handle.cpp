@@ -69,7 +69,7 @@ GraphHandle::GraphHandle(World& world, const AnyCsr& graph, bool symmetric,
       stream_ = work_stream(device_);
       placed.stream = stream_->native_handle();
     }
-    aggregator_ = make_aggregator(world, graph, symmetric, partition, placed);
+    aggregator_ = process_owned(make_aggregator(world, graph, symmetric, partition, placed));
   });
   gpu_aggregator_ = dynamic_cast<GpuAggregator*>(aggregator_.get());
 }
@@ -78,7 +78,7 @@ GraphHandle::GraphHandle(World& world, std::unique_ptr<Aggregator> aggregator,
                          std::uint64_t vertices)
     : world_(&world),
       device_(torch::kCPU),
-      aggregator_(std::move(aggregator)),
+      aggregator_(process_owned(std::move(aggregator))),
       vertices_(vertices) {}
 
 GraphHandle::GraphHandle(c10::intrusive_ptr<GraphHandle> placed, std::unique_ptr<Aggregator> sample,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "plait/aggregate/cuda/aggregator.h"
+#include "plait/base/process_owned.h"
 #include "plait/nn/operations/torch_device.h"
 #include "plait/sample/cooperative.h"
 #include "plait/store/cuda/gather_rows.h"
@@ -144,7 +145,7 @@ class GraphHandle : public torch::CustomClassHolder {
 
   World* world_;
   torch::Device device_;
-  std::unique_ptr<Aggregator> aggregator_;
+  ProcessOwned<Aggregator> aggregator_;
   GpuAggregator* gpu_aggregator_ = nullptr;  // the same, on a GPU
   std::optional<c10::Stream> stream_;        // on which the GPU aggregator works
   std::uint64_t vertices_;

@@ -1,7 +1,9 @@
 """The edges of one kind, from which neighbours are drawn in C++."""
 
 import itertools
+import os
 import typing
+import weakref
 
 import torch
 
@@ -11,6 +13,17 @@ from plait.loader._plain_edges import plain_seeds
 
 
 _KEPT = 16  # samplers, of which each holds some bytes per vertex; hops of several types have one each
+
+_recorded = weakref.WeakSet()  # relations whose ids a stream has been recorded to read
+_kept_by_fork = []
+
+
+def _keep_recorded():
+    """To free what is recorded is work for a GPU, which a forked process cannot use."""
+    _kept_by_fork.extend(relation._edge_ids for relation in _recorded)
+
+
+os.register_at_fork(after_in_child=_keep_recorded)
 
 
 class Settings(typing.NamedTuple):
@@ -116,6 +129,7 @@ class Relation:
             return places
         if self._edge_ids.is_cuda:  # they stay until this stream has read them, even if the sampler goes
             self._edge_ids.record_stream(torch.cuda.current_stream(self._edge_ids.device))
+            _recorded.add(self)
         return self._edge_ids[places].long()
 
     def __getstate__(self):
