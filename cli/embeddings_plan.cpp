@@ -9,7 +9,7 @@
 #include "plait/base/error.h"
 #include "plait/base/memory.h"
 #include "plait/base/names.h"
-#include "plait/store/table_layout.h"
+#include "plait/table/table_layout.h"
 
 namespace plait::cli {
 namespace {

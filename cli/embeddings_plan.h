@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/cli.h"
-#include "plait/store/sharded/embedding_memory.h"
+#include "plait/embedding/embedding_memory.h"
 
 namespace plait::cli {
 

@@ -3,7 +3,7 @@
 
 #include "cli/cli.h"
 #include "plait/nn/config.h"
-#include "plait/store/store_memory.h"
+#include "plait/table/store_memory.h"
 
 namespace plait::cli {
 

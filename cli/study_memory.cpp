@@ -12,11 +12,11 @@
 #include "plait/nn/operations/torch_device.h"
 #include "plait/nn/training/train.h"
 #include "plait/nn/training/trainable.h"
-#include "plait/store/sharded/cuda/gpu_array.h"
-#include "plait/store/sharded/cuda/gpu_table.h"
-#include "plait/store/sharded/place.h"
-#include "plait/store/sharded/table.h"
-#include "plait/store/store_memory.h"
+#include "plait/table/sharded/cuda/gpu_array.h"
+#include "plait/table/sharded/cuda/gpu_table.h"
+#include "plait/table/sharded/place.h"
+#include "plait/table/sharded/table.h"
+#include "plait/table/store_memory.h"
 #include "plait/world/gather.h"
 
 namespace plait::cli {

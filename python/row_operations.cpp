@@ -1,9 +1,9 @@
 // Rows of embedding tables as Python sees them: the choice of the split of tables, their first
 // weights, and optimisers of rows. None is collective.
 #include "plait/base/parallel.h"
+#include "plait/embedding/cuda/update_rows.h"
+#include "plait/embedding/embedding_choice.h"
 #include "plait/nn/operations/torch_device.h"
-#include "plait/store/cuda/update_rows.h"
-#include "plait/store/embedding_choice.h"
 #include "plait/world/launch.h"
 #include "python/number_type.h"
 #include "python/operations.h"

@@ -12,7 +12,7 @@
 #include "plait/graph/folds.h"
 #include "plait/plan/optimiser.h"
 #include "plait/plan/route.h"
-#include "plait/store/table_layout.h"
+#include "plait/table/table_layout.h"
 
 namespace plait {
 

@@ -16,11 +16,10 @@
 #include "plait/sample/cuda/neighbours.h"
 #include "plait/sample/cuda/non_edges.h"
 #include "plait/sample/cuda/walks.h"
-#include "plait/store/cuda/count_ids.h"
-#include "plait/store/cuda/distinct_rows.h"
-#include "plait/store/cuda/gather_rows.h"
-#include "plait/store/cuda/store_rows.h"
-#include "plait/store/cuda/update_rows.h"
+#include "plait/table/cuda/count_ids.h"
+#include "plait/table/cuda/distinct_rows.h"
+#include "plait/table/cuda/gather_rows.h"
+#include "plait/table/cuda/store_rows.h"
 
 namespace plait {
 
@@ -96,8 +95,6 @@ void gpu_gather_rows(const GatherRows&, void*) { use_gpu(0); }
 void gpu_gather_rows(const GatherRows&, const GatherDropout&, void*) { use_gpu(0); }
 void gpu_add_rows(const AddRows&, void*) { use_gpu(0); }
 void gpu_store_rows(const StoreRows&, void*) { use_gpu(0); }
-void gpu_update_rows(const RowUpdate&, void*) { use_gpu(0); }
-void gpu_fill_first_weights(const FirstWeights&, void*) { use_gpu(0); }
 
 struct GpuIdCounts::Memory {};
 

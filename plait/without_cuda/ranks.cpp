@@ -4,13 +4,14 @@
 #include "plait/aggregate/cuda/rival_bench.h"
 #include "plait/aggregate/cuda/sampled_edges.h"
 #include "plait/base/gpu.h"
+#include "plait/embedding/cuda/gpu_embeddings.h"
+#include "plait/embedding/cuda/update_rows.h"
 #include "plait/exchange/cuda/all_reduce.h"
 #include "plait/exchange/cuda/machine_rates.h"
 #include "plait/exchange/cuda/read_chain.h"
-#include "plait/store/sharded/cuda/gpu_array.h"
-#include "plait/store/sharded/cuda/gpu_embeddings.h"
-#include "plait/store/sharded/cuda/gpu_table.h"
 #include "plait/symmetric/peer_access.h"
+#include "plait/table/sharded/cuda/gpu_array.h"
+#include "plait/table/sharded/cuda/gpu_table.h"
 
 namespace plait {
 
@@ -53,6 +54,9 @@ std::unique_ptr<GpuEmbeddings> GpuEmbeddings::create(World&, const EmbeddingLayo
   use_gpu(0);  // throws
   return nullptr;
 }
+
+void gpu_update_rows(const RowUpdate&, void*) { use_gpu(0); }
+void gpu_fill_first_weights(const FirstWeights&, void*) { use_gpu(0); }
 
 std::unique_ptr<GpuTable> GpuTable::create(World&, const TableSettings&, const TableSource&) {
   use_gpu(0);  // throws

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "plait/store/bags.h"
-#include "plait/store/embedding_layout.h"
-#include "plait/store/embedding_rules.h"
+#include "plait/embedding/bags.h"
+#include "plait/embedding/embedding_layout.h"
+#include "plait/embedding/embedding_rules.h"
 #include "tests/support/table_rows.h"
 #include "tests/world/ranks.h"
 

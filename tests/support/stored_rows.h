@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "plait/store/gather_rows.h"
+#include "plait/table/gather_rows.h"
 
 namespace plait::test {
 

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <vector>
 
-#include "plait/store/convert.h"
-#include "plait/store/store_rows.h"
-#include "plait/store/table_layout.h"
+#include "plait/table/convert.h"
+#include "plait/table/store_rows.h"
+#include "plait/table/table_layout.h"
 
 namespace plait::test {
 

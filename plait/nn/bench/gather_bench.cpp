@@ -9,10 +9,10 @@
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/nn/operations/torch_device.h"
-#include "plait/store/cuda/gather_rows.h"
-#include "plait/store/sharded/cuda/gpu_table.h"
-#include "plait/store/sharded/table.h"
 #include "plait/symmetric/agreement.h"
+#include "plait/table/cuda/gather_rows.h"
+#include "plait/table/sharded/cuda/gpu_table.h"
+#include "plait/table/sharded/table.h"
 #include "plait/world/gather.h"
 #include "plait/world/nccl.h"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "plait/graph/dataset.h"
-#include "plait/store/table_layout.h"
+#include "plait/table/table_layout.h"
 #include "plait/world/world.h"
 
 namespace plait {

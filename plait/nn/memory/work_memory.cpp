@@ -17,7 +17,7 @@
 #include "plait/nn/training/trainable.h"
 #include "plait/plan/nccl_memory.h"
 #include "plait/sample/cuda/neighbours.h"
-#include "plait/store/sharded/cuda/gpu_array.h"
+#include "plait/table/sharded/cuda/gpu_array.h"
 
 namespace plait {
 namespace {

@@ -14,7 +14,7 @@
 #include "plait/base/process_owned.h"
 #include "plait/nn/operations/torch_device.h"
 #include "plait/sample/cooperative.h"
-#include "plait/store/cuda/gather_rows.h"
+#include "plait/table/cuda/gather_rows.h"
 #include "plait/world/host_sums.h"
 
 namespace plait {

@@ -8,8 +8,8 @@
 #include "plait/nn/layers/dropout.h"
 #include "plait/nn/layers/linear_map.h"
 #include "plait/nn/operations/torch_device.h"
-#include "plait/store/cuda/gather_rows.h"
-#include "plait/store/gather_rows.h"
+#include "plait/table/cuda/gather_rows.h"
+#include "plait/table/gather_rows.h"
 #include "plait/world/phase.h"
 
 namespace plait {

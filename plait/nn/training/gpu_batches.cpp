@@ -8,9 +8,9 @@
 #include "plait/sample/cuda/eligible_edges.h"
 #include "plait/sample/cuda/layer_edges.h"
 #include "plait/sample/row_sums.h"
-#include "plait/store/cuda/gather_rows.h"
-#include "plait/store/sharded/place.h"
 #include "plait/symmetric/agreement.h"
+#include "plait/table/cuda/gather_rows.h"
+#include "plait/table/sharded/place.h"
 
 namespace plait {
 namespace {

@@ -15,8 +15,8 @@
 #include "plait/nn/training/sample_maker.h"
 #include "plait/partition/partition.h"
 #include "plait/sample/cuda/neighbours.h"
-#include "plait/store/sharded/cuda/gpu_array.h"
-#include "plait/store/sharded/cuda/gpu_table.h"
+#include "plait/table/sharded/cuda/gpu_array.h"
+#include "plait/table/sharded/cuda/gpu_table.h"
 
 namespace plait {
 

@@ -12,7 +12,7 @@
 #include "plait/nn/operations/exact_sums.h"
 #include "plait/nn/operations/sparse_matrix.h"
 #include "plait/placement/own_rows.h"
-#include "plait/store/table_layout.h"
+#include "plait/table/table_layout.h"
 
 namespace plait {
 namespace {

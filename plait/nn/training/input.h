@@ -13,7 +13,7 @@
 #include "plait/nn/layers/dropout.h"
 #include "plait/nn/operations/dense.h"
 #include "plait/partition/partition.h"
-#include "plait/store/table_layout.h"
+#include "plait/table/table_layout.h"
 
 namespace plait {
 
@@ -30,7 +30,7 @@ struct InputVertices {
 InputVertices input_vertices(const Partition& partition, int rank);
 
 // Returns rows of dense features, normalised, as a table is filled with them (TableSource in
-// store/table_layout.h). Arrays are shared.
+// table/table_layout.h). Arrays are shared.
 TableSource input_rows(const Features& features, Normalize normalize);
 
 // Features as they are read: those of a dataset, which outlive this, or rows that are made
