@@ -1,6 +1,6 @@
 // plait bench aggregate GRAPH: times y = A x on GPUs, or on CPU ranks, with several strategies in
 // one run.
-#include "plait/aggregate/cuda/bench.h"
+#include "plait/measure/cuda/bench.h"
 
 #include <fmt/core.h>
 

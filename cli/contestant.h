@@ -4,8 +4,8 @@
 #include <string>
 
 #include "cli/cli.h"
-#include "plait/aggregate/cuda/bench.h"
 #include "plait/base/error.h"
+#include "plait/measure/cuda/bench.h"
 #include "plait/plan/choose.h"
 
 namespace plait::cli {

@@ -5,7 +5,7 @@
 
 namespace plait::cli {
 
-// Measures session.ranks ranks, or session.gpus GPUs, keeps the rates (plan/kept_machine.h), and
+// Measures session.ranks ranks, or session.gpus GPUs, keeps the rates (machine/kept_machine.h), and
 // prints them.
 void measure_machine(Session& session);
 

@@ -9,10 +9,10 @@
 #include "plait/base/memory.h"
 #include "plait/base/profile.h"
 #include "plait/base/timer.h"
+#include "plait/machine/machine.h"
 #include "plait/partition/quality.h"
 #include "plait/plan/choose.h"
 #include "plait/plan/decide.h"
-#include "plait/plan/machine.h"
 
 namespace plait::cli {
 namespace {

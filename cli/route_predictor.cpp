@@ -6,11 +6,11 @@
 
 #include "plait/base/gpu.h"
 #include "plait/graph/statistics.h"
+#include "plait/machine/kept_machine.h"
+#include "plait/machine/machine.h"
+#include "plait/machine/machine_of_rates.h"
 #include "plait/plan/cost_model.h"
 #include "plait/plan/cpu_cost_model.h"
-#include "plait/plan/kept_machine.h"
-#include "plait/plan/machine.h"
-#include "plait/plan/machine_of_rates.h"
 
 namespace plait::cli {
 

@@ -6,8 +6,8 @@
 
 #include "cli/cli.h"
 #include "plait/graph/csr.h"
+#include "plait/machine/rates.h"
 #include "plait/partition/quality.h"
-#include "plait/plan/machine_rates.h"
 #include "plait/plan/route.h"
 
 namespace plait::cli {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "cli/study_table.h"
-#include "plait/aggregate/bench.h"
 #include "plait/graph/dataset.h"
+#include "plait/measure/bench.h"
 #include "plait/world/world.h"
 
 namespace plait::cli {

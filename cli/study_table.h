@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "plait/aggregate/cuda/rival_bench.h"
 #include "plait/exchange/options.h"
-#include "plait/exchange/read_chain.h"
-#include "plait/nn/bench/gather_bench.h"
+#include "plait/measure/cuda/rival_bench.h"
+#include "plait/measure/gather_bench.h"
+#include "plait/measure/read_chain.h"
 #include "plait/nn/config.h"
 #include "plait/reorder/reorder.h"
 
@@ -39,8 +39,8 @@ enum class StudyPart {
   sampling,    //   and its parts
   gathering,
   computing,
-  rows,    // a gather of rows from a table over ranks (nn/bench/gather_bench.h)
-  reads,   // 1,000 reads, each at the place that the one before tells (exchange/read_chain.h)
+  rows,    // a gather of rows from a table over ranks (measure/gather_bench.h)
+  reads,   // 1,000 reads, each at the place that the one before tells (measure/read_chain.h)
   memory,  // taking a component's memory (study_memory.h)
 };
 std::string_view to_string(StudyPart part);

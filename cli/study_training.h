@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cli/study_table.h"
-#include "plait/aggregate/bench.h"
 #include "plait/graph/dataset.h"
+#include "plait/measure/bench.h"
 #include "plait/nn/config.h"
 #include "plait/partition/partition.h"
 #include "plait/world/world.h"

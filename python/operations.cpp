@@ -13,7 +13,7 @@
 #include "plait/base/fault.h"
 #include "plait/base/gpu.h"
 #include "plait/base/parallel.h"
-#include "plait/exchange/machine_rates.h"
+#include "plait/exchange/shared_machine.h"
 #include "plait/graph/renumber.h"
 #include "plait/graph/validate.h"
 #include "plait/io/io.h"

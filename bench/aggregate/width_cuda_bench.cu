@@ -18,11 +18,11 @@
 #include <vector>
 
 #include "bench/results.h"
-#include "plait/aggregate/cuda/bench.h"
 #include "plait/base/cuda/cuda.cuh"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/io/io.h"
+#include "plait/measure/cuda/bench.h"
 #include "plait/world/launch.h"
 
 namespace plait {

@@ -8,7 +8,7 @@
 #include "plait/base/parallel.h"
 #include "plait/base/saturating.h"
 #include "plait/kernels/row_cut.h"
-#include "plait/plan/machine.h"
+#include "plait/machine/machine.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/world/gather.h"
 

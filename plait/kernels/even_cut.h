@@ -20,7 +20,7 @@
 #include "plait/base/host_device.h"
 #include "plait/base/ids.h"
 #include "plait/kernels/row_cut.h"
-#include "plait/plan/machine.h"
+#include "plait/machine/machine.h"
 
 namespace plait {
 

@@ -7,7 +7,7 @@
 
 #include "plait/base/host_device.h"
 #include "plait/base/ids.h"
-#include "plait/plan/machine.h"
+#include "plait/machine/machine.h"
 
 namespace plait {
 

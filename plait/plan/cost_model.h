@@ -16,8 +16,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "plait/machine/machine.h"
 #include "plait/partition/quality.h"
-#include "plait/plan/machine.h"
 #include "plait/plan/route.h"
 
 namespace plait {

@@ -15,8 +15,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "plait/machine/rates.h"
 #include "plait/partition/quality.h"
-#include "plait/plan/machine_rates.h"
 #include "plait/plan/strategy.h"
 
 namespace plait {

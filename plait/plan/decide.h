@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "plait/machine/machine.h"
 #include "plait/partition/quality.h"
-#include "plait/plan/machine.h"
 #include "plait/plan/measured_routes.h"
 
 namespace plait {

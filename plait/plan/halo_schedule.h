@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "plait/plan/machine.h"
+#include "plait/machine/machine.h"
 
 namespace plait {
 

@@ -8,8 +8,8 @@
 #include "plait/base/memory.h"
 #include "plait/base/row_stride.h"
 #include "plait/base/saturating.h"
+#include "plait/machine/machine.h"
 #include "plait/plan/halo_schedule.h"
-#include "plait/plan/machine.h"
 #include "plait/plan/nccl_memory.h"
 
 namespace plait {

@@ -1,14 +1,10 @@
 // Replaces the folders cuda/ of the rooms of ranks in a build without CUDA.
 #include "plait/aggregate/cuda/aggregator.h"
-#include "plait/aggregate/cuda/bench.h"
-#include "plait/aggregate/cuda/rival_bench.h"
 #include "plait/aggregate/cuda/sampled_edges.h"
 #include "plait/base/gpu.h"
 #include "plait/embedding/cuda/gpu_embeddings.h"
 #include "plait/embedding/cuda/update_rows.h"
 #include "plait/exchange/cuda/all_reduce.h"
-#include "plait/exchange/cuda/machine_rates.h"
-#include "plait/exchange/cuda/read_chain.h"
 #include "plait/symmetric/peer_access.h"
 #include "plait/table/sharded/cuda/gpu_array.h"
 #include "plait/table/sharded/cuda/gpu_table.h"
@@ -21,16 +17,6 @@ void require_peer_access(World&) {}
 std::unique_ptr<GpuAllReduce> make_gpu_all_reduce(World&, void*) {
   use_gpu(0);  // throws
   return nullptr;
-}
-
-MachineRates measure_gpu_rates(World&) {
-  use_gpu(0);  // throws
-  return {};
-}
-
-std::vector<double> time_gpu_read_chain(World&, const ChainQuestion&) {
-  use_gpu(0);  // throws
-  return {};
 }
 
 std::unique_ptr<Exchange> make_gpu_exchange(World&, const AnyCsr&, bool, const Partition&,
@@ -84,26 +70,5 @@ std::vector<std::unique_ptr<Aggregator>> make_gpu_sample_rooms(std::span<const S
   return {};
 }
 void move_in(const Aggregator&, const Aggregator&, std::vector<PaddedCopy>&) {}
-
-struct GpuBench::State {};
-
-GpuBench::GpuBench(World&, const AnyCsr&, const Partition&, GpuAggregator&, std::uint64_t) {
-  use_gpu(0);  // throws
-}
-GpuBench::~GpuBench() = default;
-double GpuBench::check() { return 0; }
-Times GpuBench::time_steps(const BenchEffort&) { return {}; }
-std::vector<std::vector<TraceSpan>> GpuBench::trace() { return {}; }
-Times GpuBench::time_part(StepPart, const BenchEffort&) { return {}; }
-
-class RivalState {};
-
-RivalBench::RivalBench(World&, const AnyCsr&, const Partition&, GetRival, const GetTuning&,
-                       std::uint64_t) {
-  use_gpu(0);  // throws
-}
-RivalBench::~RivalBench() = default;
-double RivalBench::check() { return 0; }
-Times RivalBench::time_steps(const BenchEffort&) { return {}; }
 
 }  // namespace plait

@@ -1,4 +1,4 @@
-"""The data that plait bench model makes, by their definition: the oracle of plait/nn/bench/made_data.h."""
+"""The data that plait bench model makes, by their definition: the oracle of plait/measure/made_data.h."""
 
 import numpy as np
 

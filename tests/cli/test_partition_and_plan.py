@@ -94,7 +94,7 @@ def predictions(result):
 
 
 def test_predictions_of_one_gpu(plait, communities):
-    """Of one GPU all ways are one pass, by the constants of plait/plan/machine.h."""
+    """Of one GPU all ways are one pass, by the constants of plait/machine/machine.h."""
     result = plait.json("partition", communities, "--gpus", 1, "--partition", "edges", "--predict", "64,100")
     assert result["machine"] == "H200"
     for (_, strategy, width), ms in predictions(result).items():

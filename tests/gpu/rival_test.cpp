@@ -1,11 +1,11 @@
-// The rivals of strategy `get` (aggregate/cuda/rival_bench.h), compared with sums in double
+// The rivals of strategy `get` (measure/cuda/rival_bench.h), compared with sums in double
 // precision; ranks share GPUs where there are fewer.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "plait/aggregate/cuda/rival_bench.h"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
+#include "plait/measure/cuda/rival_bench.h"
 #include "tests/gpu/aggregate_checks.h"
 
 namespace plait::test {

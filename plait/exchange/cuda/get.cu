@@ -12,7 +12,7 @@
 #include "plait/exchange/cuda/strategy.cuh"
 #include "plait/kernels/cuda/get.cuh"
 #include "plait/kernels/cuda/get_module.cuh"
-#include "plait/plan/machine.h"
+#include "plait/machine/machine.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/symmetric/nvshmem.h"
 

@@ -22,8 +22,8 @@
 #include "plait/base/error.h"
 #include "plait/exchange/cuda/strategy.cuh"
 #include "plait/kernels/cuda/copy_rows.cuh"
+#include "plait/machine/machine.h"
 #include "plait/placement/arrival.h"
-#include "plait/plan/machine.h"
 
 namespace plait {
 namespace {

@@ -11,7 +11,7 @@
 #include "plait/base/error.h"
 #include "plait/kernels/cuda/row_groups.cuh"
 #include "plait/kernels/row_cut.h"
-#include "plait/plan/machine.h"
+#include "plait/machine/machine.h"
 
 namespace plait {
 namespace {

@@ -4,7 +4,7 @@
 // rows, and add their sums in shared memory.
 #include "plait/kernels/cuda/spmm_edges.cuh"
 #include "plait/kernels/cuda/spmm_split.cuh"
-#include "plait/plan/machine.h"
+#include "plait/machine/machine.h"
 
 namespace plait {
 namespace {
