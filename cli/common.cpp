@@ -10,8 +10,8 @@
 #include <map>
 
 #include "cli/cli.h"
-#include "cli/command_tree.h"
-#include "cli/option_rules.h"
+#include "cli/options/command_tree.h"
+#include "cli/options/option_rules.h"
 #include "cli/profile.h"
 #include "cli/program.h"
 #include "plait/base/error.h"

@@ -6,8 +6,8 @@
 #include <array>
 #include <exception>
 
-#include "cli/command_tree.h"
-#include "cli/get_options.h"
+#include "cli/options/command_tree.h"
+#include "cli/options/get_options.h"
 #include "cli/profile.h"
 #include "plait/aggregate/shared_order.h"
 #include "plait/base/error.h"

@@ -1,6 +1,6 @@
 // Every option either changes something that can be seen, or is refused by its name. Commands run
 // in this process: starting a program for each of some hundred cases would take a minute.
-#include "cli/option_rules.h"
+#include "cli/options/option_rules.h"
 
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-#include "cli/command_tree.h"
+#include "cli/options/command_tree.h"
 #include "plait/base/file.h"
 #include "plait/graph/build.h"
 #include "plait/io/io.h"

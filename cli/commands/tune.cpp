@@ -1,0 +1,209 @@
+// plait tune GRAPH: times y = A x by each strategy and partition, and keeps the times, by which
+// later runs on this graph choose.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "cli/commands/tune_result.h"
+#include "cli/ranks.h"
+#include "cli/route_predictor.h"
+#include "plait/aggregate/route_choice.h"
+#include "plait/aggregate/run_memory.h"
+#include "plait/base/error.h"
+#include "plait/base/printable.h"
+#include "plait/base/profile.h"
+#include "plait/measure/cuda/bench.h"
+#include "plait/plan/choose.h"
+#include "plait/plan/decide.h"
+#include "plait/symmetric/agreement.h"
+#include "plait/world/launch.h"
+#include "plait/world/phase.h"
+
+namespace plait::cli {
+namespace {
+
+struct Options {
+  std::string graph;
+  std::vector<std::uint64_t> widths{16, 64, 128};
+  std::vector<std::string> partitions{"edges", "vertices", "clusters"};
+  Route standard;  // of a run for which nothing was measured
+  BenchEffort effort{.repetitions = 5};
+  bool dry = false;
+  std::string plot;  // path of the heat map; empty: none
+};
+
+// Throws UsageError for words that are none.
+std::vector<PartitionScheme> partitions_of(const Options& o) {
+  std::vector<PartitionScheme> schemes;
+  for (const std::string& name : o.partitions) schemes.push_back(parse_partition_scheme(name));
+  return schemes;
+}
+
+class Tuning {
+ public:
+  Tuning(const Options& o, World& world, const Session& session)
+      : o_(o),
+        world_(world),
+        session_(session),
+        dataset_(read_graph(world, o.graph, session)),
+        key_(measured_key(dataset_, session.gpus > 0, world.size(),
+                          static_cast<int>(world.ranks_of_host().size()))),
+        folder_(o.dry ? "" : measured_routes_folder()),
+        result_{.graph = dataset_.name,
+                .ranks = ranks_of(world, session),
+                .widths = o.widths,
+                .standard = o.standard,
+                .measured = {},
+                .predicted_ms = {},
+                .counts = {}},
+        predictor_(dataset_.graph, world.size(), o.standard.gpu) {}
+
+  void run() {
+    on_all_or_none(world_, [&] {  // before all the work
+      if (world_.rank() == 0) check_measured_routes(folder_, key_);
+    });
+    if (world_.rank() == 0 && !predictor_.note().empty() && !session_.quiet)
+      fmt::print(stderr, "plait: warning: {}\n", predictor_.note());
+    const std::vector<Strategy> tried = worthwhile_strategies(world_, o_.standard);
+    for (const PartitionScheme scheme : partitions_of(o_)) {
+      const Partition partition = partition_for(world_, dataset_, scheme, session_.seed);
+      if (world_.rank() == 0) {
+        result_.counts[scheme] =
+            timed("count halo", [&] { return measure_partition(dataset_.graph, partition); });
+        predictor_.look_at(result_.counts[scheme]);
+      }
+      for (const Strategy strategy : tried) {
+        const Phase phase(
+            fmt::format("measuring {} with {}", to_string(scheme), to_string(strategy)));
+        Route route = o_.standard;
+        route.strategy = strategy, route.partition = scheme;
+        measure(partition, route);
+      }
+    }
+    if (world_.rank() != 0) return;
+    require<DoesNotFitError>(!result_.measured.empty(), "{}", refusal_);
+    keep_measured_routes(folder_, key_, result_.measured);
+    if (!o_.plot.empty()) write_heat_map(result_, o_.plot);
+    session_.json ? print_json(to_json()) : print_text();
+  }
+
+ private:
+  void measure(const Partition& partition, const Route& route) {
+    const ExchangeOptions options{.route = route, .shards = {.transposed = false}};
+    std::vector<MeasuredRoute> times;
+    try {
+      require_run_fits(world_, dataset_.graph, dataset_.symmetric, partition,
+                       {.route = route, .shards = options.shards, .widths = o_.widths},
+                       "the aggregation");
+      std::optional<Timed> placing("place graph");
+      std::unique_ptr<Aggregator> on_cpu;
+      std::unique_ptr<GpuAggregator> on_gpu;
+      if (route.gpu)
+        on_gpu =
+            make_gpu_aggregator(world_, dataset_.graph, dataset_.symmetric, partition, options);
+      else
+        on_cpu = make_aggregator(world_, dataset_.graph, dataset_.symmetric, partition, options);
+      placing.reset();
+      for (const std::uint64_t width : o_.widths) {
+        std::unique_ptr<AggregateBench> bench;
+        if (route.gpu)
+          bench = std::make_unique<GpuBench>(world_, dataset_.graph, partition, *on_gpu, width);
+        else
+          bench = make_cpu_bench(world_, dataset_.graph, partition, *on_cpu, width);
+        const double error = timed("check", [&] { return bench->check(); });
+        require<MismatchError>(error < 1e-5, "{} with {} at width {} is wrong by {} relative",
+                               to_string(route.partition), to_string(route.strategy), width, error);
+        const Times steps = timed("steps", [&] {
+          const ProfilePause
+              pause;  // the times are kept, and on GPUs phases would make them longer
+          return bench->time_steps(o_.effort);
+        });
+        times.push_back({route.strategy, route.partition, route.transport, width, steps.median()});
+      }
+      result_.measured.insert(result_.measured.end(), times.begin(), times.end());
+      if (world_.rank() == 0)
+        for (const std::uint64_t width : o_.widths)
+          result_.predicted_ms.push_back(predictor_.milliseconds(route, width));
+    } catch (const DoesNotFitError& error) {  // on all ranks
+      refusal_ = error.what();
+    }
+  }
+
+  json to_json() const {
+    return {{"graph", dataset_.name},
+            {"ranks", world_.size()},
+            {"device", device_name(session_)},
+            {"rows", rows_to_json(result_)},
+            {"chosen", chosen_to_json(result_)},
+            {"plot", o_.plot.empty() ? json(nullptr) : json(o_.plot)},
+            {"kept", folder_.empty() ? json(nullptr) : json(measured_routes_path(folder_, key_))}};
+  }
+
+  void print_text() const {
+    print_times(result_);
+    if (!o_.plot.empty()) fmt::print("heat map in {}\n", printable(o_.plot));
+    if (o_.dry) return;
+    if (folder_.empty()) return fmt::print("not kept, as PLAIT_ROUTES is empty\n");
+    fmt::print("kept in {}; runs on this graph and {} choose by it\n",
+               printable(measured_routes_path(folder_, key_)), ranks_of(world_, session_));
+  }
+
+  const Options& o_;
+  World& world_;
+  const Session& session_;
+  const Dataset dataset_;
+  const MeasuredKey key_;
+  const std::string folder_;  // empty: times are not kept
+  TuneResult result_;
+  RoutePredictor predictor_;  // on rank 0
+  std::string refusal_;       // of the last way that did not fit
+};
+
+}  // namespace
+
+void add_tune(CLI::App& app, Session& session) {
+  auto o = std::make_shared<Options>();
+  CLI::App* command = add_command(
+      app, session, "tune",
+      "Measure which strategy and partition are fastest on a graph, for later runs", [=, &session] {
+        partitions_of(*o);
+        o->standard.gpu = session.gpus > 0;
+        o->standard = choose(o->standard);
+        require<UsageError>(
+            std::max(session.ranks, session.gpus) > 1 || valid_world_from_environment(),
+            "one rank moves no rows; add --ranks or --gpus");
+        on_ranks(session, [&](World& world) { Tuning(*o, world, session).run(); });
+      });
+  command->add_option("graph", o->graph, "Graph file")->required();
+  add_reading_options(command, session);
+  command->add_option("--widths,--dims", o->widths, "Widths of x (features per row), with commas")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  show_words(command->add_option("--partitions", o->partitions, "Schemes to measure, with commas")
+                 ->delimiter(',')
+                 ->capture_default_str(),
+             words_of(PartitionScheme{}));
+  command->add_option("--repetitions", o->effort.repetitions, "Repetitions of each measurement")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  command->add_flag("--dry-run", o->dry, "Print the times without keeping them");
+  as_output(session, command->add_option("--plot", o->plot,
+                                         "Heat map of the times to write (SVG): one row per "
+                                         "partition and strategy, one column per width"));
+  add_rank_options(command, session, o->standard.transport);
+  command->add_option("--seed", session.seed, "Seed of the partition (metis)")
+      ->capture_default_str();
+  add_timeout_options(command, session);
+  add_profile_options(command, session);
+  group_options(command, {{"Measurement",
+                           {"--widths", "--partitions", "--repetitions", "--dry-run", "--plot"}},
+                          {"GPUs and ranks", {"--seed"}}});
+  add_examples(command,
+               "  plait tune products.plait --gpus 4\n"
+               "  plait tune products.plait --gpus 4 --widths 3,16,64,256 --plot times.svg\n"
+               "  plait train products.plait --gpus 4 --explain  # chooses by what was measured");
+}
+
+}  // namespace plait::cli

@@ -1,0 +1,146 @@
+#include "cli/commands/tune_result.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "cli/svg/heat_map.h"
+#include "plait/base/file.h"
+#include "plait/base/printable.h"
+
+namespace plait::cli {
+namespace {
+
+RouteQuestion question_at(const TuneResult& result, std::uint64_t width) {
+  return {
+      .route = result.standard, .open_strategy = true, .open_partition = true, .widths = {width}};
+}
+
+std::string way_of(const Route& route) {
+  return fmt::format("{} with {}", to_string(route.partition), to_string(route.strategy));
+}
+
+json optional_json(const std::optional<double>& value) {
+  return value ? json(*value) : json(nullptr);
+}
+
+// Prints one row per way, with all widths side by side; cell(i) returns the text of measurement i.
+template <class Cell>
+void print_table(const TuneResult& result, const Cell& cell) {
+  fmt::print("{:<10} {:<10}", "partition", "strategy");
+  for (const std::uint64_t width : result.widths) fmt::print(" {:>10}", width);
+  for (std::size_t i = 0; i < result.measured.size(); ++i) {
+    const MeasuredRoute& one = result.measured[i];
+    if (i % result.widths.size() == 0)
+      fmt::print("\n{:<10} {:<10}", to_string(one.partition), to_string(one.strategy));
+    fmt::print(" {:>10}", cell(i));
+  }
+  fmt::print("\n");
+}
+
+}  // namespace
+
+Route chosen_route(const TuneResult& result, std::uint64_t width) {
+  return decide(question_at(result, width), result.measured).route;
+}
+
+Unmeasured unmeasured_choice(const TuneResult& result, std::uint64_t width) {
+  std::vector<CountedPartition> counted;
+  for (const auto& [scheme, quality] : result.counts) counted.push_back({scheme, &quality});
+  const auto fits = [&](const Route& route) {  // what does not fit was not measured
+    return std::ranges::any_of(result.measured, [&](const MeasuredRoute& one) {
+      return one.partition == route.partition && one.strategy == route.strategy;
+    });
+  };
+  Unmeasured found{predict_best(question_at(result, width), counted, fits).route, {}};
+  double best = std::numeric_limits<double>::infinity();
+  std::optional<double> taken;
+  for (const MeasuredRoute& one : result.measured) {
+    if (one.width != width) continue;
+    best = std::min(best, one.ms);
+    if (one.partition == found.route.partition && one.strategy == found.route.strategy)
+      taken = one.ms;
+  }
+  if (taken) found.regret = *taken / best - 1;
+  return found;
+}
+
+json rows_to_json(const TuneResult& result) {
+  json rows = json::array();
+  for (std::size_t i = 0; i < result.measured.size(); ++i) {
+    const MeasuredRoute& one = result.measured[i];
+    rows.push_back({{"partition", to_string(one.partition)},
+                    {"strategy", to_string(one.strategy)},
+                    {"width", one.width},
+                    {"median_ms", one.ms},
+                    {"predicted_ms", optional_json(result.predicted_ms[i])}});
+  }
+  return rows;
+}
+
+json chosen_to_json(const TuneResult& result) {
+  json chosen = json::array();
+  for (const std::uint64_t width : result.widths) {
+    const Route route = chosen_route(result, width);
+    const Unmeasured without = unmeasured_choice(result, width);
+    chosen.push_back({{"width", width},
+                      {"partition", to_string(route.partition)},
+                      {"strategy", to_string(route.strategy)},
+                      {"unmeasured_partition", to_string(without.route.partition)},
+                      {"unmeasured_strategy", to_string(without.route.strategy)},
+                      {"regret", optional_json(without.regret)}});
+  }
+  return chosen;
+}
+
+void print_times(const TuneResult& result) {
+  fmt::print("{} on {}: median ms of y = A x by width\n", printable(result.graph), result.ranks);
+  const auto in_ms = [](double ms) { return fmt::format("{:.3f}", ms); };
+  print_table(result, [&](std::size_t i) { return in_ms(result.measured[i].ms); });
+  if (std::ranges::any_of(result.predicted_ms, [](const auto& ms) { return ms.has_value(); })) {
+    fmt::print("predicted ms\n");
+    print_table(result, [&](std::size_t i) {
+      const std::optional<double> ms = result.predicted_ms[i];
+      return ms ? in_ms(*ms) : std::string("-");
+    });
+  }
+  for (const std::uint64_t width : result.widths) {
+    const Unmeasured without = unmeasured_choice(result, width);
+    fmt::print("width {}: {}; without measurements {}{}\n", width,
+               way_of(chosen_route(result, width)), way_of(without.route),
+               without.regret ? fmt::format(", {:.1f}% above the best", 100 * *without.regret)
+                              : ", which was not measured");
+  }
+}
+
+void write_heat_map(const TuneResult& result, const std::string& path) {
+  HeatMap map{.title = fmt::format("{} on {}: ms of y = A x (frame: chosen)",
+                                   printable(result.graph), result.ranks),
+              .column_title = "width",
+              .rows = {},
+              .columns = {},
+              .values = {},
+              .chosen = {}};
+  for (const std::uint64_t width : result.widths) map.columns.push_back(std::to_string(width));
+  const std::size_t count = result.widths.size();
+  for (std::size_t first = 0; first < result.measured.size(); first += count) {
+    const MeasuredRoute& way = result.measured[first];
+    map.rows.push_back(fmt::format("{}, {}", to_string(way.partition), to_string(way.strategy)));
+    std::vector<double> times;
+    for (std::size_t c = 0; c < count; ++c) times.push_back(result.measured[first + c].ms);
+    map.values.push_back(std::move(times));
+  }
+  for (const std::uint64_t width : result.widths) {
+    const Route route = chosen_route(result, width);
+    const std::string row =
+        fmt::format("{}, {}", to_string(route.partition), to_string(route.strategy));
+    const auto found = std::ranges::find(map.rows, row);
+    map.chosen.push_back(found == map.rows.end() ? -1 : static_cast<int>(found - map.rows.begin()));
+  }
+  AtomicFile file(path);
+  file.write(draw_heat_map(map));
+  file.commit();
+}
+
+}  // namespace plait::cli

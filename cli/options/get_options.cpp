@@ -1,0 +1,55 @@
+#include "cli/options/get_options.h"
+
+#include <algorithm>
+
+#include "plait/base/error.h"
+
+namespace plait::cli {
+namespace {
+
+// "--remote-ps": "remote_ps"
+std::string key_of(const GetParameter& p) {
+  std::string key = p.option + 2;
+  std::ranges::replace(key, '-', '_');
+  return key;
+}
+
+}  // namespace
+
+void add_get_options(CLI::App* command, GetTuning& tuning) {
+  for (const GetParameter& p : get_parameters()) {
+    const std::string text =
+        p.words ? std::string(p.help) : fmt::format("{} ({})", p.help, p.values);
+    CLI::Option* const option = command->add_option_function<std::string>(
+        p.option, [&tuning, set = p.set](const std::string& value) { set(tuning, value); }, text);
+    option->default_str(std::string(p.standard));
+    if (p.words)
+      show_words(option, std::string(p.values));
+    else
+      option->type_name("N");
+  }
+}
+
+void require_get(const CLI::App& command, bool used, const char* remedy) {
+  for (const GetParameter& p : get_parameters())
+    require<UsageError>(used || command.count(p.option) == 0,
+                        "{} is a setting of strategy get on GPUs; {}", p.option, remedy);
+}
+
+json to_json(const GetTuning& tuning) {
+  json all = json::object();
+  for (const GetParameter& p : get_parameters()) {
+    const std::string value = p.show(tuning);
+    const bool number = std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; });
+    all[key_of(p)] = number ? json(std::stoul(value)) : json(value);
+  }
+  return all;
+}
+
+OptionGroup get_option_group() {
+  OptionGroup group{"Strategy get on GPUs", {}};
+  for (const GetParameter& p : get_parameters()) group.options.push_back(p.option);
+  return group;
+}
+
+}  // namespace plait::cli
