@@ -1,5 +1,5 @@
 // Values of edges (kernels/edge_values.h) as registered operations: torch.ops.plait.edge_*, on one
-// process. They have no gradients of their own; plait/_edge_values.py makes these.
+// process. They have no gradients of their own; plait/_edges/values.py makes these.
 //
 // An EdgeLists has the edges of each row, in the order of the rows' ends; values of edges are in
 // the order of the tensors that it was made of.

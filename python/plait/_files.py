@@ -1,8 +1,10 @@
-"""Errors of files as Python's own: FileNotFoundError, PermissionError, IsADirectoryError and other OSErrors."""
+"""What reading files says, in Python's own way: errors as FileNotFoundError, PermissionError, IsADirectoryError and
+other OSErrors, and warnings."""
 
 import contextlib
 import errno
 import os
+import warnings
 
 import torch
 
@@ -25,6 +27,14 @@ def file_errors(path):
         if number is None:
             raise
         raise OSError(number, why, of or os.fspath(path)) from None
+
+
+def warn_of_file(lines, stacklevel=3):
+    """Warns of each line, in the first process of a job alone: all of them read the same file."""
+    if os.environ.get("RANK", "0") != "0":
+        return
+    for line in lines:
+        warnings.warn(line, stacklevel=stacklevel)
 
 
 def _reason_of(text):

@@ -10,8 +10,8 @@ import dataclasses
 
 import torch
 
-from plait._choice import Alternative, choose
-from plait._layer_advice import LayerAdvice, device_of, layer_advice
+from plait._spread.choice import Alternative, choose
+from plait._spread.layer_advice import LayerAdvice, device_of, layer_advice
 from plait.graph import Graph
 from plait.parallel import parallelize
 from plait.spread import number_of_nodes

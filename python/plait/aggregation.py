@@ -1,6 +1,6 @@
 """Sums over neighbours, y = A x, and their greatest and least values."""
 
-from plait._inputs import as_edges, as_tensor
+from plait._edges.inputs import as_edges, as_tensor
 from plait.graph import Graph
 
 _OPS = ("sum", "mean", "weighted", "max", "min")

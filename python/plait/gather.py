@@ -2,9 +2,9 @@
 
 import torch
 
-from plait._dropout import graph_of_model
-from plait._exchange import gather_rows
 from plait._library import ops
+from plait._spread.dropout import graph_of_model
+from plait._spread.exchange import gather_rows
 from plait.graph import Graph
 from plait.world import world_size
 

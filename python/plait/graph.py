@@ -5,11 +5,10 @@ import os
 
 import torch
 
-from plait._adjacency import (CPU, Layout, State, adjacency, is_learnt, kept, owner_of_all,
+from plait._edges.adjacency import (CPU, Layout, State, adjacency, is_learnt, kept, owner_of_all,
                               owners_of, require_equal_graphs)
-from plait._files import file_errors
-from plait._file_warnings import warn_of_file
-from plait._inputs import as_edges, as_tensor, fields_of, whole_number
+from plait._edges.inputs import as_edges, as_tensor, fields_of, whole_number
+from plait._files import file_errors, warn_of_file
 from plait._library import ops
 from plait.world import world_size
 
@@ -315,7 +314,7 @@ class Graph:
 
     def adjacency(self, loop_weight=None, device=CPU):
         """Returns the form that C++ operations on tensors on that device read; see
-        plait._adjacency."""
+        plait._edges.adjacency."""
         return adjacency(self.edge_index, self.edge_weight, self.num_nodes, loop_weight,
                          self.layout(), device)
 

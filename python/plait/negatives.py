@@ -7,8 +7,8 @@ import torch
 
 from plait._devices import samples_on
 from plait._draws import draw_key
-from plait._ids import whole_ids
-from plait._inputs import as_edges, whole_number
+from plait._edges.ids import whole_ids
+from plait._edges.inputs import as_edges, whole_number
 from plait.graph import count_nodes
 
 

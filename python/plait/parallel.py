@@ -5,8 +5,8 @@
 
 See docs/parallel.md. All ranks hold the same weights; each holds the rows of its own nodes. Within
 the model's computation, weights are replaced by shared ones (plait.reduce), dropout is drawn by
-node (plait._dropout), and layers that look at other nodes are Plait's (plait._replace) or get the rows
-of other ranks (plait._spread_conv).
+node (plait._spread.dropout), and layers that look at other nodes are Plait's (plait._spread.replace) or get the rows
+of other ranks (plait._spread.conv).
 """
 
 import contextlib
@@ -16,15 +16,16 @@ import types
 
 import torch
 
-from plait._checkpointing import checkpointing_refused
-from plait._choice import choose
 from plait._devices import is_capturing
-from plait._dropout import StepCounter, VertexDropout
-from plait._layer_advice import device_of, layer_advice, require_sums
+from plait._draws import StepCounter
 from plait._library import ops
 from plait._made_classes import derived
-from plait._pooling import find_pooling, pooling_refused
-from plait._replace import is_left_alone, replace_layers
+from plait._spread.checkpointing import checkpointing_refused
+from plait._spread.choice import choose
+from plait._spread.dropout import VertexDropout
+from plait._spread.layer_advice import device_of, layer_advice, require_sums
+from plait._spread.pooling import find_pooling, pooling_refused
+from plait._spread.replace import is_left_alone, replace_layers
 from plait.graph import Graph
 from plait.reduce import of_all_ranks
 from plait.spread import spread_by

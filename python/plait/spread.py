@@ -7,9 +7,9 @@ import warnings
 
 import torch
 
-from plait._adjacency import fingerprint
-from plait._inputs import edges_of_adj_t
-from plait._local_piece import own_edges
+from plait._edges.adjacency import fingerprint
+from plait._edges.inputs import edges_of_adj_t
+from plait._spread.local_piece import own_edges
 from plait.graph import Graph
 from plait.world import require_equal, world_size
 

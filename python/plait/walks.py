@@ -4,9 +4,8 @@ import torch
 
 from plait._devices import samples_on
 from plait._draws import draw_key
-from plait._ids import whole_ids
-from plait._inputs import as_edges, whole_number
-from plait._visited import most_visited
+from plait._edges.ids import whole_ids
+from plait._edges.inputs import as_edges, whole_number
 from plait.graph import count_nodes
 
 _VISITS_AT_ONCE = 2**24  # of which a GPU keeps some copies
@@ -82,7 +81,7 @@ class RandomWalks:
         return torch.stack([nodes, ids[place]]), visits.float() / sums[place].float()
 
     def _visited_here(self, ids, settings, restart, key):
-        """Returns what plait._visited.most_visited returns, found on the CPU. `settings`: the length and number of
+        """Returns what _most_visited() returns, found on the CPU. `settings`: the length and number of
         walks, and the number of nodes."""
         offsets, nodes, visits = self._walks.most_visited(ids.cpu(), *settings, restart, key)
         return torch.repeat_interleave(offsets.diff()), nodes, visits
@@ -95,7 +94,7 @@ class RandomWalks:
         found = []
         for begin, some in _blocks(ids, max(1, _VISITS_AT_ONCE // max(1, walks * length))):
             walk = self._walks.walk(some.repeat_interleave(walks), length, 1.0, 1.0, restart, key, begin * walks)
-            place, *rest = most_visited(walk[:, 1:].reshape(some.numel(), walks * length), some, self.num_nodes, count)
+            place, *rest = _most_visited(walk[:, 1:].reshape(some.numel(), walks * length), some, self.num_nodes, count)
             found.append((place + begin, *rest))
         return map(torch.cat, zip(*found)) if found else (ids[:0],) * 3
 
@@ -110,6 +109,27 @@ class RandomWalks:
 def _blocks(ids, size):
     """Yields (place of the first, ids) of blocks of at most that size."""
     return ((begin, ids[begin:begin + size]) for begin in range(0, ids.numel(), size))
+
+
+def _most_visited(visited, start, num_nodes, count):
+    """Returns (place, node, visits), (M,) each: at most `count` nodes of each start, without itself, the most visited
+    first, of equals the least id.
+
+    Args:
+        visited: (n, steps), the nodes that the walks of each start have visited.
+        start: (n,). `place` is in it.
+    """
+    place = torch.arange(start.numel(), device=start.device)
+    names = (place[:, None] * num_nodes + visited)[visited != start[:, None]]
+    names, visits = names.unique(return_counts=True)  # ascending
+    order = visits.argsort(descending=True, stable=True)
+    order = order[(names[order] // num_nodes).argsort(stable=True)]
+    names, visits = names[order], visits[order]
+    place = names // num_nodes
+    found = place.bincount(minlength=start.numel())
+    rank = torch.arange(place.numel(), device=start.device) - (found.cumsum(0) - found)[place]
+    kept = rank < count
+    return place[kept], names[kept] % num_nodes, visits[kept]
 
 
 def random_walk(edge_index, start, walk_length, p=1.0, q=1.0, restart=0.0, num_nodes=None, edge_weight=None):

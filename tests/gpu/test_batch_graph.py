@@ -21,8 +21,8 @@ import plait
 import plait.loader
 import plait.nn
 import plait.store
-from plait import _batch_graph
-from plait._adjacency import adjacency
+from plait._edges import batch_graph
+from plait._edges.adjacency import adjacency
 
 GPU = torch.device("cuda", 0)
 NODES = 3000
@@ -49,7 +49,7 @@ def test_uses_before_and_after_the_hosts_plan(name, in_order):
     gradients = torch.autograd.grad(wanted, inputs, dy)
     layer, index = layer.to(GPU), index.to(GPU)
     there = x.detach().to(GPU).requires_grad_()
-    for _ in range(_batch_graph._LASTING + 2):
+    for _ in range(batch_graph._LASTING + 2):
         found = layer(there, index)
         assert_close(found.detach().cpu(), wanted.detach())
         for mine, expected in zip(torch.autograd.grad(found, [there, *layer.parameters()], dy.to(GPU)), gradients,
@@ -59,7 +59,7 @@ def test_uses_before_and_after_the_hosts_plan(name, in_order):
 
 def test_edges_get_a_plan_of_the_host_once(monkeypatch):
     made = []
-    original = plait._adjacency.ops.graph_from_edges
+    original = plait._edges.adjacency.ops.graph_from_edges
 
     class Ops:
         def __getattr__(self, name):
@@ -69,11 +69,11 @@ def test_edges_get_a_plan_of_the_host_once(monkeypatch):
             made.append(arguments)
             return original(*arguments)
 
-    monkeypatch.setattr(plait._adjacency, "ops", Ops())
+    monkeypatch.setattr(plait._edges.adjacency, "ops", Ops())
     x, index = x_and_edges()
     index = index.to(GPU)
     before = adjacency(index, None, len(x), device=GPU, user=1)._handle
-    for _ in range(3 * _batch_graph._LASTING):
+    for _ in range(3 * batch_graph._LASTING):
         found = adjacency(index, None, len(x), device=GPU, user=1)
     assert len(made) == 1 and found._handle is not before
 
@@ -292,7 +292,7 @@ def test_captured_steps_on_edges_of_a_gpu():
     with torch.cuda.graph(graph):
         layer(x, index).square().mean().backward()
     with torch.no_grad():
-        for _ in range(2 * _batch_graph._LASTING):  # the host makes no plan that would free what replays read
+        for _ in range(2 * batch_graph._LASTING):  # the host makes no plan that would free what replays read
             layer(x, index)
     taken = [torch.full((size,), 7, dtype=torch.int32, device=GPU) for size in (1000, 10000, 40000, 80000) * 50]
     for _ in range(3):
@@ -311,7 +311,7 @@ def test_a_captured_step_after_many_other_weights():
     weights = [torch.rand(index.size(1), device=GPU) for _ in range(25)]
     with torch.no_grad():
         with torch.cuda.stream(torch.cuda.Stream()) as _:
-            for _ in range(2 * _batch_graph._LASTING):
+            for _ in range(2 * batch_graph._LASTING):
                 layer(x, index, weights[0])
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 import torch_geometric.nn as pyg
 
 import plait
-from plait._edge_values import edge_ends
+from plait._edges.values import edge_ends
 from spread_cases import CLASSES, NODES, WIDTH, error_of, make_data
 
 BEFORE, AFTER = 3, 6  # joint steps

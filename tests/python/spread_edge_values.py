@@ -10,7 +10,7 @@ import torch_geometric.nn as pyg
 
 import plait.nn
 import spread_layers
-from plait import _edge_values
+from plait._edges import values as _edge_values
 from spread_layers import Layered
 
 

@@ -12,9 +12,9 @@ from torch_geometric.data import Data
 
 import advice_on_ranks
 import plait
-from plait._adjacency import Adjacency
-from plait._layer_advice import layer_advice
+from plait._edges.adjacency import Adjacency
 from plait._library import ops
+from plait._spread.layer_advice import layer_advice
 from ranks import HERE, Ranks, alone, environment
 from spread_layers import HIDDEN, WIDTH, make_data
 

@@ -10,8 +10,8 @@ import torch
 from torch_geometric.utils import add_remaining_self_loops
 
 import plait
-from plait import _batch_graph
-from plait._batch_graph import Uses, on_their_gpu, one_loop_each
+from plait._edges import batch_graph
+from plait._edges.batch_graph import Uses, on_their_gpu, one_loop_each
 
 NODES = 50
 
@@ -107,8 +107,8 @@ def test_loops_pass_gradients_on():
 def test_the_host_plans_edges_that_a_layer_uses_often(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
     uses, layers = Uses(), range(100)
-    assert not any(uses.are_many(layer) for _ in range(_batch_graph._LASTING - 1) for layer in layers)
-    assert uses.are_many(7) and not any(uses.are_many(7) for _ in range(3 * _batch_graph._LASTING))
+    assert not any(uses.are_many(layer) for _ in range(batch_graph._LASTING - 1) for layer in layers)
+    assert uses.are_many(7) and not any(uses.are_many(7) for _ in range(3 * batch_graph._LASTING))
 
 
 def test_a_captured_step_keeps_its_graph(monkeypatch):
@@ -119,7 +119,7 @@ def test_a_captured_step_keeps_its_graph(monkeypatch):
     capturing[0] = True
     assert not uses.are_many(1)
     capturing[0] = False
-    assert not any(uses.are_many(1) for _ in range(3 * _batch_graph._LASTING))
+    assert not any(uses.are_many(1) for _ in range(3 * batch_graph._LASTING))
 
 
 class Made:
@@ -129,10 +129,10 @@ class Made:
 def test_what_a_captured_step_uses_stays_with_its_edges(monkeypatch):
     """Replays read it after its place among the kept results has gone to others, and after its weights have."""
     capturing = [False]
-    monkeypatch.setattr(plait._adjacency, "is_capturing", lambda: capturing[0])
+    monkeypatch.setattr(plait._edges.adjacency, "is_capturing", lambda: capturing[0])
     edges, other = torch.tensor([[0, 1], [1, 0]]), torch.tensor([[0, 1], [1, 0]])
-    weights = [torch.ones(2) for _ in range(3 * plait._adjacency._MOST_KEPT)]
-    kept = plait._adjacency.kept
+    weights = [torch.ones(2) for _ in range(3 * plait._edges.adjacency._MOST_KEPT)]
+    kept = plait._edges.adjacency.kept
     uncaptured = weakref.ref(kept(edges, weights[0], ("a",), Made))
     capturing[0] = True
     captured = [weakref.ref(kept(edges, w, ("a",), Made)) for w in (None, weights[1], weights[1])]
@@ -173,17 +173,17 @@ def test_a_graph_that_does_not_fit_is_made_by_the_host(monkeypatch):
     def refuse(*_):
         raise torch.OutOfMemoryError("no memory")
 
-    monkeypatch.setattr(_batch_graph, "on_their_gpu", lambda *_: True)
-    monkeypatch.setattr(_batch_graph, "batch_graph", refuse)
+    monkeypatch.setattr(batch_graph, "on_their_gpu", lambda *_: True)
+    monkeypatch.setattr(batch_graph, "batch_graph", refuse)
     index, _ = random_edges(40)
-    by_host, asked_for = plait._adjacency._on_one_rank, []
+    by_host, asked_for = plait._edges.adjacency._on_one_rank, []
 
     def on_cpu(*given):
         asked_for.append(given[-1])
         return by_host(*given[:-1], torch.device("cpu"))
 
-    monkeypatch.setattr(plait._adjacency, "_on_one_rank", on_cpu)
-    found = plait._adjacency.adjacency(index, None, NODES, device=torch.device("cuda:0"), user=1)
+    monkeypatch.setattr(plait._edges.adjacency, "_on_one_rank", on_cpu)
+    found = plait._edges.adjacency.adjacency(index, None, NODES, device=torch.device("cuda:0"), user=1)
     assert found._handle.num_edges() == 40 and asked_for == [torch.device("cuda:0")]
 
 
@@ -192,13 +192,13 @@ def test_a_plan_that_does_not_fit_leaves_the_graph(monkeypatch):
         raise torch.OutOfMemoryError("no memory")
 
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
-    made = plait._adjacency.Adjacency("batch", uses=Uses())
-    for _ in range(2 * _batch_graph._LASTING):
+    made = plait._edges.adjacency.Adjacency("batch", uses=Uses())
+    for _ in range(2 * batch_graph._LASTING):
         made.use(1, refuse)
     assert made._handle == "batch" == made._handle_with_rows
-    made = plait._adjacency.Adjacency("batch", uses=Uses())
+    made = plait._edges.adjacency.Adjacency("batch", uses=Uses())
     assert made._handle_with_rows == "batch"
-    for _ in range(2 * _batch_graph._LASTING):
+    for _ in range(2 * batch_graph._LASTING):
         made.use(1, lambda: "host")
     assert made._handle == "host" == made._handle_with_rows
 

@@ -8,7 +8,7 @@ import torch_geometric.nn as pyg
 from torch_geometric.utils import scatter
 
 import plait
-from plait._edge_rows import EdgeOrder, reduce, take
+from plait._edges.rows import EdgeOrder, reduce, take
 
 NODES = 7
 
@@ -40,8 +40,8 @@ def gradients(out, given):
 def calls_of(monkeypatch, name):
     """Counts the calls of a C++ operation: the tests must not compare torch with itself."""
     count = []
-    operation = getattr(plait._edge_rows.ops, name)
-    monkeypatch.setattr(plait._edge_rows.ops, name, lambda *a, **k: count.append(1) or operation(*a, **k))
+    operation = getattr(plait._edges.rows.ops, name)
+    monkeypatch.setattr(plait._edges.rows.ops, name, lambda *a, **k: count.append(1) or operation(*a, **k))
     return count
 
 
@@ -120,7 +120,7 @@ def test_ids_that_change_between_calls_are_seen(piece):
 def test_few_orders_are_kept(piece):
     for seed in range(9):
         reduce(scatter, piece, made(40, 16).detach(), ends(40).roll(seed), 0, NODES, "sum")
-    assert len(piece.edge_order._lists) == plait._edge_rows._MOST_ORDERS
+    assert len(piece.edge_order._lists) == plait._edges.rows._MOST_ORDERS
 
 
 def test_lists_of_parts_of_the_edges_are_all_kept(monkeypatch, piece):

@@ -1,4 +1,4 @@
-"""Layers whose steps are computed by edge (plait._edge_values): odd graphs against double precision, the
+"""Layers whose steps are computed by edge (plait._edges.values): odd graphs against double precision, the
 lists that are kept of edges, and spread graphs."""
 
 import copy
@@ -15,7 +15,7 @@ import plait
 import spread_edge_values
 from drop_in_cases import with_gradients
 from edges import Edges, assert_close, random_edges
-from plait import _adjacency
+from plait._edges import adjacency as _adjacency
 from ranks import HERE, Ranks
 from spread_edge_values import counted
 from test_layers import ODD

@@ -13,7 +13,7 @@ import scipy.sparse
 import torch
 
 import plait
-import plait._adjacency
+import plait._edges.adjacency
 from edges import assert_close, random_edges
 from plait._files import file_errors
 
@@ -164,13 +164,13 @@ def test_device():
 def made(monkeypatch):
     """Returns the list of all C++ objects that are made, one entry for each."""
     calls = []
-    make = plait._adjacency._make
+    make = plait._edges.adjacency._make
 
     def counted(*arguments):
         calls.append(arguments[1:])
         return make(*arguments)
 
-    monkeypatch.setattr(plait._adjacency, "_make", counted)
+    monkeypatch.setattr(plait._edges.adjacency, "_make", counted)
     return calls
 
 
@@ -220,7 +220,7 @@ def test_made_anew_when_tensors_change(made):
 
 def test_forgotten_with_the_tensors():
     gc.collect()
-    before = len(plait._adjacency._made)
+    before = len(plait._edges.adjacency._made)
     index = INDEX.clone()
     conv = plait.nn.GCNConv(3, 1, normalize=False, bias=False)
     torch.nn.init.ones_(conv.lin.weight)
@@ -228,12 +228,12 @@ def test_forgotten_with_the_tensors():
         weight = torch.rand(3)
         assert torch.equal(conv(torch.ones(3, 3), index, weight)[INDEX[1], 0], weight * 3)
         del weight
-    entries = plait._adjacency._made[index].entries
+    entries = plait._edges.adjacency._made[index].entries
     assert len(entries) <= 2  # weights that are gone leave nothing behind
-    assert len(plait._adjacency._made) == before + 1
+    assert len(plait._edges.adjacency._made) == before + 1
     del index, entries
     gc.collect()
-    assert len(plait._adjacency._made) == before
+    assert len(plait._edges.adjacency._made) == before
 
 
 def test_inference_tensors_are_not_remembered(made):

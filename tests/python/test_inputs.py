@@ -114,8 +114,8 @@ def test_layers(name, source):
 
 def test_edge_index_is_made_ready_once(monkeypatch):
     made = []
-    make_one = plait._adjacency._make
-    monkeypatch.setattr(plait._adjacency, "_make", lambda *a: made.append(1) or make_one(*a))
+    make_one = plait._edges.adjacency._make
+    monkeypatch.setattr(plait._edges.adjacency, "_make", lambda *a: made.append(1) or make_one(*a))
     index = EdgeIndex(EDGES.index.clone())
     data = torch_geometric.data.Data(edge_index=EDGES.index.clone(), num_nodes=NODES)
     x = torch.randn(NODES, INPUTS)

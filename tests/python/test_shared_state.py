@@ -5,7 +5,7 @@ import torch
 from torch.nn.utils import prune
 
 import plait
-from plait._dropout import StepCounter
+from plait._draws import StepCounter
 
 EDGES = torch.tensor([[0, 1, 2, 3], [1, 2, 0, 0]])
 

@@ -7,8 +7,8 @@ import torch
 from torch_geometric.data import HeteroData
 from torch_geometric.sampler.base import DataType
 
-from plait._ids import check_ids, check_integers, check_sorted, first_where
-from plait._inputs import as_tensor
+from plait._edges.ids import check_ids, check_integers, check_sorted, first_where
+from plait._edges.inputs import as_tensor
 from plait.loader._store_checks import check_stores
 
 

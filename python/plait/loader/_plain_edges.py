@@ -6,7 +6,7 @@ import torch
 from torch_geometric import EdgeIndex, Index
 from torch_geometric.data import Data, HeteroData
 
-from plait._inputs import is_sparse_tensor
+from plait._edges.inputs import is_sparse_tensor
 
 _VALUES = "edge_value_of_adj_t"  # the name of a matrix's entries beside its edges
 

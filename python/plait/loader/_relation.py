@@ -7,7 +7,7 @@ import weakref
 
 import torch
 
-from plait._ids import check_ids, check_integers
+from plait._edges.ids import check_ids, check_integers
 from plait._library import ops  # noqa: F401 (registers torch.classes.plait)
 from plait.loader._plain_edges import plain_seeds
 

@@ -8,7 +8,7 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.loader import link_neighbor_loader, neighbor_loader
 
 from plait._devices import checked_device
-from plait._ids import check_ids
+from plait._edges.ids import check_ids
 from plait.loader._checks import check_length, check_times, checked_pairs, checked_seeds
 from plait.loader._non_edges import NonEdgeSampling, pairs_without_edges
 from plait.loader._own_arguments import accepts

@@ -4,7 +4,7 @@ A class is derived from FastConv and from PyTorch Geometric's class, and compute
 `_fast` cannot compute, by its options or its arguments, PyTorch Geometric's own code does, with fast steps
 where the class has them (plait.nn._fast_steps). If no step is fast either, a warning names the cause
 (PLAIT_STRICT=1: an error). On a graph that is spread over ranks, their code runs on the edges into own
-nodes (plait._spread_conv).
+nodes (plait._spread.conv).
 """
 
 import copy
@@ -15,10 +15,10 @@ import torch
 from torch.autograd import forward_ad
 from torch_geometric.nn import MessagePassing
 
-from plait._adjacency import NEEDS_GRAPH, kept
-from plait._dropout import graph_of_model
-from plait._inputs import UnsupportedType, as_tensor, is_torch_sparse
-from plait._spread_conv import spread_convolution, why_not_spread
+from plait._edges.adjacency import NEEDS_GRAPH, kept
+from plait._edges.inputs import UnsupportedType, as_tensor, is_torch_sparse
+from plait._spread.conv import spread_convolution, why_not_spread
+from plait._spread.dropout import graph_of_model
 from plait.graph import Graph
 from plait.nn._fast_steps import FastSteps, pair_of, without_kept
 from plait.nn._neighbours import edges_of, neighbours, reason_against

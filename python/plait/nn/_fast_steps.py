@@ -2,7 +2,7 @@
 
 The code of a layer of PyTorch Geometric calls `edge_updater` for values of edges and `propagate` for sums of
 messages; each gathers a row for every edge. A class with `_fast_edge_updater` or `_fast_propagate` computes
-the step by edge instead (plait._edge_values), and leaves all else to the layer's own code.
+the step by edge instead (plait._edges.values), and leaves all else to the layer's own code.
 """
 
 import functools
@@ -10,7 +10,7 @@ import functools
 import torch
 from torch_geometric.nn import MessagePassing, SumAggregation
 
-from plait._edge_values import edge_ends
+from plait._edges.values import edge_ends
 from plait.nn._loops import with_loops
 from plait.nn._slow import Slow, left_to_theirs, refuse_if_strict, tell
 

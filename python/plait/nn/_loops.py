@@ -6,8 +6,8 @@ import dataclasses
 import torch
 from torch_geometric.utils.loop import compute_loop_attr
 
-from plait._adjacency import kept
-from plait._edge_values import edge_ends, sum_of_edges
+from plait._edges.adjacency import kept
+from plait._edges.values import edge_ends, sum_of_edges
 from plait.nn._slow import Slow, left_to_theirs
 
 
@@ -25,7 +25,7 @@ def with_loops(given, pair, fill_value, piece):
         given: the arguments by name, changed in place.
         pair: the rows of sources and of targets, which may be None.
         fill_value: as in torch_geometric.utils.add_self_loops.
-        piece: of a spread graph (plait._local_piece), whose own nodes come first among its slots; or None.
+        piece: of a spread graph (plait._spread.local_piece), whose own nodes come first among its slots; or None.
 
     Returns the edges, which are kept and must not be changed; None if the layer has to add loops."""
     index, attr = given["edge_index"], given.get("edge_attr")

@@ -7,9 +7,9 @@ from torch_geometric import EdgeIndex
 from torch_geometric.nn.aggr import (MaxAggregation, MeanAggregation, MinAggregation, MultiAggregation,
                                      SoftmaxAggregation, StdAggregation, SumAggregation, VarAggregation)
 
-from plait._adjacency import adjacency, is_learnt, kept
-from plait._inputs import Edges, as_edges, is_torch_sparse
-from plait._learnt_weights import LearntAdjacency
+from plait._edges.adjacency import adjacency, is_learnt, kept
+from plait._edges.inputs import Edges, as_edges, is_torch_sparse
+from plait._edges.learnt_weights import LearntAdjacency
 from plait.graph import Graph
 from plait.nn._bare import is_bare
 from plait.nn._slow import Slow
@@ -41,7 +41,7 @@ class Neighbours:
 
         Args:
             x: (sources, width) or (batch, sources, width), float32, or lower under autocast.
-            op: sum, mean, max, min, weighted, weighted mean or gcn (plait._adjacency.Adjacency).
+            op: sum, mean, max, min, weighted, weighted mean or gcn (plait._edges.adjacency.Adjacency).
 
         Returns x's shape with `targets` in place of `sources`.
         """
@@ -92,7 +92,7 @@ class Neighbours:
         return torch.cat([self.attend(h, own, 1.0, 0.0) for h, *own in parts], 1).to(x.dtype)
 
     def attend(self, h, scores, slope, dropout):
-        """Returns attention over neighbours; see plait._adjacency.Adjacency.
+        """Returns attention over neighbours; see plait._edges.adjacency.Adjacency.
 
         Args:
             h: (sources, width).

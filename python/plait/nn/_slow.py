@@ -4,7 +4,7 @@ import contextlib
 import os
 import warnings
 
-from plait._inputs import UnsupportedType
+from plait._edges.inputs import UnsupportedType
 
 _told = set()
 

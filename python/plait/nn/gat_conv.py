@@ -6,7 +6,7 @@ from torch_geometric.nn.aggr import SumAggregation
 from torch_geometric.nn.conv.gat_conv import GATConv as theirs
 from torch_geometric.nn.dense.linear import Linear
 
-from plait._edge_values import leaky_scores, softmax, weighted_sum
+from plait._edges.values import leaky_scores, softmax, weighted_sum
 from plait.nn._bare import is_bare
 from plait.nn._fast_conv import FastConv
 from plait.nn._fast_steps import count_targets, features_of_edges, pair_of

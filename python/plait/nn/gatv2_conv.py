@@ -3,7 +3,7 @@
 from torch.nn.functional import dropout
 from torch_geometric.nn.conv.gatv2_conv import GATv2Conv as theirs
 
-from plait._edge_values import leaky_scores, softmax, weighted_sum
+from plait._edges.values import leaky_scores, softmax, weighted_sum
 from plait.nn._fast_conv import FastConv
 from plait.nn._fast_steps import features_of_edges
 from plait.nn._slow import Slow

@@ -4,7 +4,7 @@ from torch_geometric.nn.aggr import SumAggregation
 from torch_geometric.nn.conv.gcn_conv import GCNConv as theirs
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
-from plait._adjacency import kept
+from plait._edges.adjacency import kept
 from plait._library import ops
 from plait.graph import Graph
 from plait.nn._fast_conv import FastConv, their_errors

@@ -2,7 +2,7 @@
 
 from torch_geometric.nn.conv.gin_conv import GINEConv as theirs
 
-from plait._edge_values import relu_sum
+from plait._edges.values import relu_sum
 from plait.nn._fast_conv import FastConv
 from plait.nn._fast_steps import count_targets, features_of_edges
 from plait.nn._slow import Slow

@@ -6,7 +6,7 @@ import torch
 from torch.nn import functional
 from torch_geometric.nn.dense.linear import Linear
 
-from plait._inputs import as_tensor
+from plait._edges.inputs import as_tensor
 from plait.nn.gat_conv import GATConv
 from plait.nn.gcn_conv import GCNConv
 from plait.nn.gin_conv import GINConv

@@ -5,7 +5,7 @@ import math
 from torch.nn.functional import dropout
 from torch_geometric.nn.conv.transformer_conv import TransformerConv as theirs
 
-from plait._edge_values import dot_scores, softmax, weighted_sum
+from plait._edges.values import dot_scores, softmax, weighted_sum
 from plait.nn._fast_conv import FastConv
 from plait.nn._fast_steps import features_of_edges
 from plait.nn._slow import Slow

@@ -7,8 +7,7 @@ import weakref
 
 import torch
 
-from plait._files import file_errors
-from plait._file_warnings import warn_of_file
+from plait._files import file_errors, warn_of_file
 from plait._library import ops  # noqa: F401 (registers torch.classes.plait)
 
 _OF_EDGES = ("edge_weight",)

@@ -4,7 +4,7 @@ import operator
 
 import torch
 
-from plait._ids import check_ids
+from plait._edges.ids import check_ids
 
 
 def checked_index(name, index, rows):

@@ -7,7 +7,7 @@ import torch
 import torch_geometric.data
 from torch_geometric.data.graph_store import EdgeLayout
 
-from plait._ids import check_ids, check_integers, check_sorted, first_where
+from plait._edges.ids import check_ids, check_integers, check_sorted, first_where
 
 # Layout -> the end, of row (0: sources) and col (1: targets), that holds offsets of edges instead of ids.
 _OFFSETS = {EdgeLayout.COO: None, EdgeLayout.CSR: 0, EdgeLayout.CSC: 1}

@@ -3,7 +3,7 @@ allowed."""
 
 import torch
 
-from plait._inputs import as_tensor
+from plait._edges.inputs import as_tensor
 
 
 def whole_ids(name, ids):

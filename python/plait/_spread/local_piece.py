@@ -1,11 +1,11 @@
 """This rank's piece of a spread graph, on which layers that Plait has no kernels for compute by their
-own code (plait._spread_conv)."""
+own code (plait._spread.conv)."""
 
 import torch
 
-from plait._adjacency import CPU, kept
-from plait._edge_rows import EdgeOrder
-from plait._exchange import exchange_for, places_of
+from plait._edges.adjacency import CPU, kept
+from plait._edges.rows import EdgeOrder
+from plait._spread.exchange import exchange_for, places_of
 from plait.world import rank
 
 

@@ -5,15 +5,15 @@ The C++ graph holds its weights, so it is made at every call.
 
 import torch
 
-from plait._adjacency import inverse_root
-from plait._batch_graph import batch_graph_if_it_fits, one_loop_each
+from plait._edges.adjacency import inverse_root
+from plait._edges.batch_graph import batch_graph_if_it_fits, one_loop_each
 from plait._library import ops
 
 _EDGES_AT_ONCE = 2**16
 
 
 class LearntAdjacency:
-    """The counterpart of plait._adjacency.Adjacency for weighted sums."""
+    """The counterpart of plait._edges.adjacency.Adjacency for weighted sums."""
 
     def __init__(self, edge_index, edge_weight, num_nodes, loop_weight):
         ops.check_edges(edge_index, num_nodes, edge_weight.detach())

@@ -1,5 +1,5 @@
 """gcn_norm, degree, one_hot and scatter of PyTorch Geometric, as a layer finds them that computes on a
-piece of a spread graph (plait._spread_conv)."""
+piece of a spread graph (plait._spread.conv)."""
 
 import functools
 import types
@@ -8,11 +8,11 @@ import torch
 from torch_geometric import utils
 from torch_geometric.nn.conv import gcn_conv
 
-from plait._adjacency import inverse_root
-from plait._computing import compute_on_edges, current, is_preparing
-from plait._edge_rows import reduce
+from plait._edges.adjacency import inverse_root
+from plait._edges.rows import reduce
 from plait._library import ops
-from plait._replaced_names import Names
+from plait._spread.computing import compute_on_edges, current, is_preparing
+from plait._spread.replaced_names import Names
 from plait.world import counts_of_ranks
 
 

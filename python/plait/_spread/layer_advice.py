@@ -5,7 +5,7 @@ import dataclasses
 import torch
 
 from plait._library import ops
-from plait._replace import layers_of
+from plait._spread.replace import layers_of
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,7 +7,7 @@ import functools
 
 import torch
 
-from plait._adjacency import kept
+from plait._edges.adjacency import kept
 from plait._library import ops
 
 

@@ -2,102 +2,28 @@
 which nodes (see plait/kernels/dropout.h)."""
 
 import hashlib
-import threading
 
 import torch
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from plait._computing import current, has_stacks, is_preparing, refuse_other_nodes
+from plait._draws import current_source, exchange_source
 from plait._library import ops
+from plait._spread.computing import current, has_stacks, is_preparing, refuse_other_nodes
 from plait.world import agree, world_size
-
-
-_within = threading.local()  # mode: the innermost VertexDropout
-
-
-def draw(device):
-    """Returns (seed, step) for dropout that draws by ids on a graph on the given device, the same on every rank.
-    The seed is below 2^63; the step is an int32 tensor on the device, or None. Within a VertexDropout both follow from
-    its counts, otherwise from torch's generators: on several ranks from that of rank 0, collectively. Each replay of
-    a step that torch.cuda.graph has captured finds another step number."""
-    mode = getattr(_within, "mode", None)
-    if mode is not None:
-        return mode.draw(device)
-    seed = torch.randint(2**63 - 1, (1,), device="cpu")  # every rank's generator moves on
-    ranks = world_size()
-    if ranks > 1:
-        ops.broadcast_(seed, 0)
-    if device.type != "cuda":
-        return int(seed), None
-    if ranks > 1:
-        return int(seed), _replays.step(device)
-    captured = torch.cuda.is_current_stream_capturing()
-    return int(seed), torch.randint(2**24, (), dtype=torch.int32, device=device) if captured else None
 
 
 def graph_of_model():
     """Returns the plait.Graph with which a spread model computes in this thread, or None."""
-    mode = getattr(_within, "mode", None)
+    mode = current_source()
     return None if mode is None else mode._graph
 
 
 def is_apart():
     """Returns whether a model that is spread over several ranks computes in this thread by this process alone. It
     must not change then: each rank has the same weights and buffers."""
-    mode = getattr(_within, "mode", None)
+    mode = current_source()
     return mode is not None and mode._is_apart
-
-
-class StepCounter:
-    """Counts steps separately on each device on which the count was requested, so that a step that
-    torch.cuda.graph has captured counts itself.
-
-    Attributes:
-        calls: the number of calls of advance(), without those of replays: the host's own count.
-    """
-
-    def __init__(self):
-        self.calls = 0
-        with torch.inference_mode(False):
-            self._steps = {torch.device("cpu"): torch.zeros((), dtype=torch.int32)}
-
-    def on(self, device):
-        if device not in self._steps:
-            # Replays of a captured step have counted only on their own GPU.
-            count = max(int(step) for step in self._steps.values())
-            with torch.inference_mode(False):
-                self._steps[device] = torch.tensor(count, dtype=torch.int32, device=device)
-        return self._steps[device].clone()  # later steps do not change what a backward pass reads
-
-    def advance(self):
-        self.calls += 1
-        for step in self._steps.values():
-            step.add_(1)
-
-
-class _Replays:
-    """Counts the replays of captured steps on several ranks, which replay them equally often. Generators of their GPUs
-    may differ."""
-
-    def __init__(self):
-        self._counts = {}  # device -> int32 scalar there
-
-    def step(self, device):
-        """Returns a step number under capture, else None. Raises RuntimeError if a step is captured in which attention
-        is dropped that has not been dropped before: a capture cannot make the count."""
-        if not torch.cuda.is_current_stream_capturing():
-            if device not in self._counts:
-                with torch.inference_mode(False):
-                    self._counts[device] = torch.zeros((), dtype=torch.int32, device=device)
-            return None
-        if device not in self._counts:
-            raise RuntimeError("a step is captured whose attention has not been dropped before; do a few steps before "
-                               "capturing")
-        return self._counts[device].add_(1).clone()
-
-
-_replays = _Replays()
 
 
 class VertexDropout(TorchFunctionMode):
@@ -116,11 +42,11 @@ class VertexDropout(TorchFunctionMode):
         self._is_agreed = False  # all ranks draw for the same call
 
     def __enter__(self):
-        self._outer, _within.mode = getattr(_within, "mode", None), self
+        self._outer = exchange_source(self)
         return super().__enter__()
 
     def __exit__(self, *error):
-        _within.mode = self._outer
+        exchange_source(self._outer)
         return super().__exit__(*error)
 
     def draw(self, device):

@@ -5,10 +5,10 @@ import warnings
 
 import torch
 
-from plait._batch_norm import BatchNorm1d
-from plait._correct_and_smooth import correct_and_smooth_class
-from plait._quantiles import allow_no_messages
-from plait._spread_conv import spread_convolution, why_not_spread
+from plait._spread.batch_norm import BatchNorm1d
+from plait._spread.conv import spread_convolution, why_not_spread
+from plait._spread.correct_and_smooth import correct_and_smooth_class
+from plait._spread.quantiles import allow_no_messages
 from plait._theirs import is_theirs, name_of_theirs
 
 

@@ -26,7 +26,7 @@ def on_their_gpu(edge_index, edge_weight, num_nodes, device):
 
 
 def batch_graph(edge_index, edge_weight, num_nodes, loop_weight=None):
-    """Returns the handle of a C++ graph. Errors and `loop_weight` as of plait._adjacency.adjacency(), and
+    """Returns the handle of a C++ graph. Errors and `loop_weight` as of plait._edges.adjacency.adjacency(), and
     torch.OutOfMemoryError."""
     if loop_weight is not None:
         if edge_weight is None and loop_weight != 1:

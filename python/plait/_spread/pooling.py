@@ -5,8 +5,8 @@ import contextlib
 import functools
 import sys
 
-from plait._dropout import graph_of_model
-from plait._replaced_names import Names
+from plait._spread.dropout import graph_of_model
+from plait._spread.replaced_names import Names
 from plait.world import world_size
 
 _MODULE = "torch_geometric.nn.pool.glob"  # which defines them

@@ -10,7 +10,7 @@ import inspect
 
 import torch
 
-from plait._adjacency import kept
+from plait._edges.adjacency import kept
 from plait._library import ops
 
 _LEAST_WIDTH = 8  # floats of a row, below which torch is as fast

@@ -3,9 +3,9 @@
 import torch
 from torch.autograd.function import once_differentiable
 
-from plait._dropout import is_apart
 from plait._library import ops
 from plait._made_classes import pickled_as
+from plait._spread.dropout import is_apart
 from plait.world import all_reduce, require_ranks, world_size
 
 

@@ -10,7 +10,7 @@ import functools
 
 import torch
 
-from plait._adjacency import CPU, kept
+from plait._edges.adjacency import CPU, kept
 from plait._library import ops
 from plait.world import counts_of_ranks, rank, world_size
 

@@ -3,8 +3,8 @@
 
 import dataclasses
 
-from plait._layer_advice import moved_by
 from plait._library import ops
+from plait._spread.layer_advice import moved_by
 from plait.world import require_equal
 
 

@@ -3,8 +3,8 @@ of the model's call, where weights are not shared and dropout draws anew."""
 
 import torch.utils.checkpoint
 
-from plait._dropout import graph_of_model
-from plait._replaced_names import Names
+from plait._spread.dropout import graph_of_model
+from plait._spread.replaced_names import Names
 
 
 def _refuse_within_a_spread_model():

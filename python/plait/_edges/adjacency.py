@@ -8,11 +8,11 @@ import threading
 import torch
 from torch.utils.weak import TensorWeakRef, WeakTensorKeyDictionary
 
-from plait._batch_graph import Uses, batch_graph_if_it_fits
 from plait._devices import is_capturing
-from plait._dropout import draw
+from plait._draws import draw
+from plait._edges.batch_graph import Uses, batch_graph_if_it_fits
+from plait._edges.work_order import WorkOrder
 from plait._library import ops
-from plait._work_order import WorkOrder
 from plait.world import ranks_now, require_equal, world_size
 
 
@@ -254,7 +254,7 @@ _lock = threading.RLock()
 @torch.compiler.disable
 def adjacency(edge_index, edge_weight, num_nodes, loop_weight=None, layout=None, device=CPU, user=None):
     """Returns the Adjacency of the edges for tensors on the given device, wherever the edges are. `user`: the id of a
-    layer; None: the edges are no batch's (plait._batch_graph).
+    layer; None: the edges are no batch's (plait._edges.batch_graph).
     With `loop_weight`, every node first gets one loop: its own last loop if it has any, else one
     of that weight. Raises ValueError for edges that are not valid.
 

@@ -1,10 +1,10 @@
 """Runs any message passing of PyTorch Geometric on a spread graph, by the layer's own code.
 
-A layer gets the edges into own nodes, numbered by slot (plait._local_piece), and own rows. When it
+A layer gets the edges into own nodes, numbered by slot (plait._spread.local_piece), and own rows. When it
 sends messages, rows that message functions read at the source (`x_j`) are brought from their owners.
 They are passed as a pair, PyTorch Geometric's own way to say that sources and targets have different
 rows. gcn_norm and degree, by which layers find the degrees of sources, are replaced within the layer's
-code (plait._degrees).
+code (plait._spread.degrees).
 """
 
 import copy
@@ -13,10 +13,10 @@ import inspect
 
 import torch
 
-from plait._computing import computing_on
-from plait._edge_rows import take
-from plait._local_piece import local_piece
+from plait._edges.rows import take
 from plait._made_classes import derived
+from plait._spread.computing import computing_on
+from plait._spread.local_piece import local_piece
 from plait._theirs import is_theirs
 from plait.graph import Graph
 from plait.world import world_size
@@ -82,7 +82,7 @@ def spread_convolution(conv):
 @functools.cache
 def _spread_class(cls):
     """Returns a subclass of the same name; one per class, as PyTorch Geometric keeps code by class."""
-    from plait._degrees import find_names, of_whole_graph
+    from plait._spread.degrees import find_names, of_whole_graph
 
     signature = inspect.signature(cls.forward)
     find_names(cls)
