@@ -1,5 +1,5 @@
 // Functions that the subcommands share. Each subcommand is one file: it declares its options and
-// its work. Nothing here needs libtorch; ranks.h has what needs it.
+// its work. Nothing here needs libtorch; ranks.h has the functions that need it.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -81,7 +81,7 @@ struct OptionGroup {
   const char* heading;
   std::vector<const char*> options;  // "--name"
 };
-// Puts a command's options under headings: those of `groups`, and common headings for options that
+// Puts a command's options under headings: headings of `groups`, and common ones for options that
 // several commands have. Throws CLI::OptionNotFound if the command lacks an option of `groups`.
 void group_options(CLI::App* command, const std::vector<OptionGroup>& groups);
 // The form of --help. Commands that are added later take it from the program.
@@ -160,8 +160,8 @@ ReorderInput input_of(const Dataset& dataset, const Session& session);
 void add_reading_options(CLI::App* command, Session& session);
 // --reorder.
 void add_reorder_option(CLI::App* command, Session& session);
-// Reads a graph as it is in its file, with a progress bar and warnings unless --quiet. Of the
-// options, those of add_reading_options() come from the session.
+// Reads a graph as it is in its file, with a progress bar and warnings unless --quiet. The options
+// of add_reading_options() come from the session.
 Dataset read_file(const std::string& path, const Session& session, ReadOptions options = {});
 // Does the same, then renumbers it in memory if --reorder says so.
 Dataset read_graph(const std::string& path, const Session& session);

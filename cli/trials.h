@@ -17,11 +17,11 @@ void add_optimise_option(CLI::App* command, Optimise& optimise);
 bool may_try(Optimise optimise, bool gpu);
 // The fields `passes` and `trials` of plait train --json.
 json trials_to_json(const TrainResult& result);
-// Says on stderr, if the session explains, what was tried and what stayed.
+// Says on stderr, if the session explains, which ways were tried and which way stayed.
 void explain_trials(const TrainResult& result, const Session& session);
-// Keeps the times of trials that ended, by which the next run begins. `route` is the run's; `key`
-// returns its key, which takes a look at all edges. Warns if the file cannot be written: the run
-// itself succeeded.
+// Keeps the times of trials that ended, so that the next run can begin by them. `route` is the
+// run's route; `key` returns the run's key, which takes a look at all edges. Warns if the file
+// cannot be written: the run itself succeeded.
 void keep_trials(const TrainResult& result, const Route& route, const Moved& moved,
                  const std::function<MeasuredKey()>& key, const Session& session);
 

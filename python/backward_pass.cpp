@@ -1,5 +1,5 @@
-// Answers questions about the backward pass under way, by which Python tells a loss that is the
-// same on every rank from a loss of one rank's rows.
+// Answers questions about the backward pass under way. With the answers Python tells a loss that is
+// the same on every rank from a loss of one rank's rows.
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/graph_task.h>

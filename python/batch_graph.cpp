@@ -2,8 +2,8 @@
 //
 // Edges are sorted by their targets, unless they are already, as a loader's are; edges of a target
 // keep their order. The host waits for the checks of ids and weights, for whether targets are in
-// order, and for the counts by which the sum is planned. The arrays are copies: what the caller
-// writes to its tensors later does not reach them, and they do not keep its tensors.
+// order, and for the counts that plan the sum. The arrays are copies: numbers that the caller
+// writes to its tensors later do not reach them, and they do not keep the caller's tensors.
 #include <limits>
 #include <memory>
 
@@ -29,7 +29,7 @@ struct BatchArrays {
   Tensor offsets;   // int64, vertices + 1
   Tensor sources;   // int32, one per edge
   Tensor weights;   // float32, one per edge, or undefined
-  Tensor vertices;  // int64: the number of each vertex, by which attention is dropped
+  Tensor vertices;  // int64: the number of each vertex; keys the dropout of attention
   Tensor counts;    // float32: the number of each vertex's edges
 
   std::int64_t count() const { return vertices.numel(); }
@@ -121,7 +121,7 @@ TORCH_LIBRARY_FRAGMENT(plait, m) {
       "batch_graph(Tensor edge_index, int num_nodes, Tensor? edge_weight=None) "
       "-> __torch__.torch.classes.plait.Graph",
       &batch_graph);
-  // By which the conversion can be checked on any device.
+  // Lets tests check the conversion on any device.
   m.def("edges_by_target(Tensor edge_index, int num_nodes, Tensor? edge_weight=None) -> Tensor[]",
         &edges_by_target);
 }

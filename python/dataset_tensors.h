@@ -17,8 +17,8 @@ namespace plait {
 //   x              float32, N x width                   only if there are features
 //   y              int64, N; -1 where unknown           only if there are labels; N x classes of 0
 //                                                       and 1 where a vertex has several
-//   graph_id       int64, N                             only in a set of graphs, of which y and the
-//                                                       masks then have one entry each
+//   graph_id       int64, N                             only in a set of graphs; y and the masks
+//                                                       then have one entry per graph
 //   train_mask, val_mask, test_mask   bool, N, or K x N where there are K > 1 alternative splits
 //   original_ids   int64, N                             only if the source had other ids
 // Throws DoesNotFitError before memory is taken.
@@ -27,7 +27,7 @@ c10::Dict<std::string, at::Tensor> tensors_of(const Dataset& dataset);
 // Returns the same without edge_index and x, which are most of a dataset.
 c10::Dict<std::string, at::Tensor> small_tensors_of(const Dataset& dataset);
 
-// The edges by target, int64: those into target i come from row[colptr[i]], ..., row[colptr[i + 1]
+// The edges by target, int64: edges into target i come from row[colptr[i]], ..., row[colptr[i + 1]
 // - 1].
 struct EdgesByTarget {
   at::Tensor row, colptr;

@@ -33,8 +33,8 @@ struct UsedBuffers {
 };
 using BufferPool = Spares<UsedBuffers>;
 
-// Returns the buffers of a GPU, which its samplers share as long as there is one: those of a graph
-// with many types of edges are used one after the other.
+// Returns the buffers of a GPU. Its samplers share them as long as there is a sampler: the samplers
+// of a graph with many types of edges are used one after the other.
 std::shared_ptr<BufferPool> pool_of(const torch::Device& device) {
   static std::mutex mutex;
   static std::map<c10::DeviceIndex, std::weak_ptr<BufferPool>> pools;

@@ -16,8 +16,8 @@ namespace plait {
 using PygSample = std::tuple<torch::Tensor, torch::Tensor, torch::Tensor, torch::Tensor,
                              OptionalTensor, std::vector<std::int64_t>, std::vector<std::int64_t>>;
 
-// Graphs as tensors, all on one device: checked arrays, of which weights are float32 and times
-// int64, or there are none.
+// Graphs as tensors, all on one device: checked arrays. Weights, if there are any, are float32, and
+// times are int64.
 struct SampledTensors {
   torch::Tensor rowptr, col;  // int64; int64 or int32
   OptionalTensor weights, edge_times, vertex_times;

@@ -156,7 +156,7 @@ Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
     if (place.is_cuda()) take_measured_machine(world);
     const ShardOptions shards{.one_loop_each = one_loop_each,
                               .loop_weight = static_cast<float>(loop_weight),
-                              .slot_vertices = true};  // by which attention is dropped
+                              .slot_vertices = true};  // which key the dropout of attention
     return c10::make_intrusive<GraphHandle>(world, csr, symmetric, owners->partition,
                                             ExchangeOptions{.route = route, .shards = shards});
   });
@@ -290,7 +290,7 @@ TORCH_LIBRARY(plait, m) {
   register_partition_class();
   m.def("version() -> str", &version);
   m.def("built_with_cuda() -> bool", &built_with_cuda);
-  // By which the taking of profiles can be checked without GPUs.
+  // Lets tests check without GPUs how profiles are taken.
   m.def("take_measured_machine() -> ()", [] {
     with_python_errors([] {
       const std::lock_guard lock(operation_mutex());

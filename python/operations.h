@@ -65,7 +65,7 @@ struct PartitionHandle : torch::CustomClassHolder {
       : world(w), partition(std::move(p)), built(std::move(b)) {}
   World& world;  // of the ranks that own nodes
   const Partition partition;
-  std::optional<BuiltGraph> built;  // of which the partition was made, until a graph is placed
+  std::optional<BuiltGraph> built;  // the graph that the partition was made of, until one is placed
 };
 using PartitionRef = c10::intrusive_ptr<PartitionHandle>;
 
@@ -86,8 +86,8 @@ void check_dense(const torch::Tensor& t, const char* name, const torch::Device& 
 // Throws ValueError unless x has one row for each of `rows` nodes.
 void check_shape(const torch::Tensor& x, std::int64_t rows, const char* name = "x");
 
-// The number of a step, by which dropout draws: an int32 scalar, which on a GPU is read there, so
-// that a captured step may find another one at each replay.
+// The number of a step, which keys dropout: an int32 scalar. On a GPU it is read there, so that a
+// captured step may find another number at each replay.
 class Step {
  public:
   // 0 without a tensor. Throws ValueError unless it is an int32 scalar on that device.

@@ -18,7 +18,7 @@ torch::Tensor checked_array(const torch::Tensor& t, const char* name, torch::Sca
                             const torch::Device& device = torch::kCPU);
 // Does the same for ids, whose type is int64 or int32.
 torch::Tensor checked_ids(const torch::Tensor& t, const char* name, const torch::Device& device);
-// Does the same for values, if there are any, of which there must be `size`.
+// Does the same for values, if there are any. There must be `size` values.
 OptionalTensor checked_values(const OptionalTensor& t, std::int64_t size, const char* name,
                               torch::ScalarType type, const torch::Device& device = torch::kCPU);
 
@@ -28,9 +28,9 @@ inline std::uint64_t checked_count(std::int64_t value, const char* name) {
   return static_cast<std::uint64_t>(value);
 }
 
-// Returns the graph whose row v is col[rowptr[v] .. rowptr[v + 1] - 1], of which it keeps the
-// tensors. Throws UsageError unless they are the rows of a graph. The tensors are checked arrays on
-// the CPU, of int64 and of ids.
+// Returns the graph whose row v is col[rowptr[v] .. rowptr[v + 1] - 1]. The graph keeps the tensors
+// alive. Throws UsageError unless they are the rows of a graph. They are checked arrays on the CPU,
+// of int64 and of ids.
 AnyCsr checked_csr(const torch::Tensor& rowptr, const torch::Tensor& col);
 
 // Returns the graph whose row v lists the targets of the edges from v, in ascending order. Throws

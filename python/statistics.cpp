@@ -17,8 +17,8 @@ namespace {
 
 using Numbers = c10::Dict<std::string, double>;
 
-// Returns the numbers by the names that `plait info --json` gives them; those that take a search
-// for communities if they are asked for.
+// Returns the numbers by the names that `plait info --json` gives them; numbers that take a search
+// for communities only if they are asked for.
 Numbers graph_statistics(const at::Tensor& edge_index, std::int64_t num_nodes, bool communities) {
   return with_python_errors([&] {
     const ThreadCount threads(thread_share());

@@ -60,7 +60,7 @@ void check_contiguous(const Tensor& t) {
 // process, made at the first use and, as the world, never destroyed.
 class SumsOnGpu {
  public:
-  // `world`: that of several ranks, of which a process has one.
+  // `world`: the world of several ranks. A process has one such world.
   static SumsOnGpu& of(const torch::Device& device, World& world) {
     static auto& made = *new std::map<c10::DeviceIndex, SumsOnGpu>;
     return made.try_emplace(device.index(), device, world).first->second;

@@ -49,7 +49,7 @@ struct Row {
   bool gets = false;             // strategy get, to which its settings apply
 };
 
-// The time that no strategy can undercut: that of the halo transfer alone or of the sum alone,
+// The time that no strategy can undercut: the time of the halo transfer alone or of the sum alone,
 // whichever is longer.
 struct Limit {
   double link_ms = 0, sum_ms = 0;

@@ -22,7 +22,7 @@
 namespace plait::cli {
 namespace {
 
-// Of the data that are made where the graph has none and no option says otherwise.
+// The sizes of the data that are made where the graph has none and no option says otherwise.
 constexpr std::uint64_t kWidth = 64;
 constexpr std::int32_t kClasses = 16;
 

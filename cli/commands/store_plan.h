@@ -15,8 +15,8 @@ struct StoreOptions {
 void add_store_options(CLI::App* command, StoreOptions& options);
 
 // Prints the account of what `plait train --sampled` keeps, and throws DoesNotFitError if it does
-// not fit. `width`: of the features; 0: the dataset's own. Throws UsageError for a dataset of which
-// nothing is kept.
+// not fit. `width`: of the features; 0: the dataset's own width. Throws UsageError if the run keeps
+// nothing of the dataset.
 void plan_stored(const StoreOptions& options, const Session& session, const Dataset& dataset,
                  std::uint64_t width);
 

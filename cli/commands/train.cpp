@@ -113,7 +113,7 @@ void run(Options o, const Session& session, World& world) {
   require<UsageError>(o.train.precision == Precision::fp32 || !o.train.route.exact,
                       "--precision {} rounds the factors of products; leave it out, or --exact",
                       to_string(o.train.precision));
-  torch_device(o.train.route.gpu);  // before the backward passes by which a long run is planned
+  torch_device(o.train.route.gpu);  // before the backward passes that plan a long run
   const Dataset dataset = read_graph(world, o.graph, session);
   read_sample_times(world, dataset, o.samples, o.train.sampled);
   const DatasetFacts facts = facts_of(dataset);

@@ -1,5 +1,5 @@
-// plait tune GRAPH: times y = A x by each strategy and partition, and keeps the times, by which
-// later runs on this graph choose.
+// plait tune GRAPH: times y = A x by each strategy and partition, and keeps the times. Later runs
+// on this graph choose by them.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -40,7 +40,7 @@ const char* times_word(const SampledTraining& sampled) {
   return sampled.latest ? "latest" : "uniform";
 }
 
-// The options of values by which edges are drawn.
+// Adds the options of values that decide which edges are drawn.
 void add_value_options(CLI::App* command, SampleOptions& options) {
   SampledTraining& settings = options.settings;
   command->add_flag("--by-weight", settings.by_weight,

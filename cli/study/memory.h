@@ -25,9 +25,9 @@ struct StudyMemory {
 };
 
 // Collective. Takes the entry's component as often as `repetitions` say, and frees it again.
-// Measured are, on GPUs, the bytes in use on the GPU, of which the median counts, as the first time
-// loads code as well; on the CPU the memory of each process, shared memory that it touches
-// included. Throws as what it makes.
+// On GPUs, measures the bytes in use on the GPU. The median counts, because the first time loads
+// code as well. On the CPU, measures the memory of each process, with the shared memory that it
+// touches. Throws as the component that it makes.
 StudyMemory memory_for_study(World& world, const Dataset& dataset, const Partition& partition,
                              const StudyEntry& entry, const StudyMemoryInput& input);
 

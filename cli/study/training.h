@@ -36,7 +36,7 @@ TrainConfig sampled_config(const StudyEntry& entry, std::uint64_t seed);
 // The ms of epochs by these settings, of the slowest rank of each repetition.
 struct StudyEpochs {
   Times ahead;    // batches are prepared while others are computed
-  Times in_turn;  // each is prepared before it is computed, of which these are parts:
+  Times in_turn;  // each batch is prepared before it is computed; these times are parts of it:
   Times sampling, gathering, computing;
 };
 // Collective. The parts that prepare batches are those of a profile, which waits for the GPU where

@@ -26,7 +26,7 @@ Axis log_axis(double low, double high);
 // Formats a number with `digits` significant digits, without an exponent if possible: 1230, 0.0123.
 std::string significant(double value, int digits = 3);
 
-// The unit for numbers of which `largest` is the largest.
+// The unit for numbers up to `largest`.
 struct Unit {
   double size;
   const char* name;

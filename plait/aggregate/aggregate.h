@@ -46,7 +46,7 @@ class Aggregator {
                         std::uint64_t width) = 0;
 
   // Collective. Runs an operation over edges that is no plain sum. `rows`: own rows of row_width()
-  // floats, without gaps, for which there must be room. They are brought to where edges read them,
+  // floats, without gaps; there must be room for them. They are brought to where edges read them,
   // each once. The operation's arrays are in the same memory as the arrays of forward(); this call
   // fills in its `edges` and the vertices of its dropout. Throws UsageError if the strategy gives
   // sums only, and errors as forward().

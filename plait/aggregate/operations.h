@@ -27,7 +27,7 @@ void set_vertices(Operation& operation, std::span<const std::uint64_t> vertices)
   }
 }
 
-// Returns the bytes of an operation's rows and results, by which its passes are scheduled.
+// Returns the bytes of an operation's rows and results. They decide the schedule of its passes.
 template <class Operation>
 PassWidths pass_widths(const Operation& operation) {
   return {.y_bytes = operation.result_width() * sizeof(float),

@@ -1,5 +1,5 @@
-// The sizes of one layer's edges in a sample, on which the arrays and the launches of its
-// operations on a GPU depend, and rooms that hold many samples alike.
+// The sizes of one layer's edges in a sample, and rooms that hold many samples alike. The arrays
+// and the launches of the layer's operations on a GPU depend on these sizes.
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,7 @@ struct Rows {
   std::span<const EdgeOffset> end() const { return std::span(offsets).last(rows()); }
 };
 
-// Returns the edges by their columns, below `count`; those of a column keep their order.
+// Returns the edges by their columns, below `count`. The edges of a column keep their order.
 Rows turned_round(const Rows& of, std::uint64_t count) {
   Rows turned{std::vector<EdgeOffset>(count + 1), std::vector<Slot>(of.columns.size()),
               std::vector<float>(of.weights.size())};

@@ -16,7 +16,7 @@ struct SampledEdges {
   std::vector<Slot> sources;           // one per edge, below `inputs`
   std::vector<float> weights;          // one per edge, or empty: every edge weighs 1
   std::uint64_t inputs = 0;            // rows that edges read, own rows included
-  // The number of each input's vertex, by which attention is dropped; or empty.
+  // The number of each input's vertex, which keys the dropout of attention; or empty.
   std::vector<std::uint64_t> vertices;
 };
 

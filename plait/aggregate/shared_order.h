@@ -6,7 +6,7 @@
 
 namespace plait {
 
-// Collective. Returns the order that rank 0 finds and sends; empty: that of ids. Throws as
+// Collective. Returns the order that rank 0 finds and sends; empty: the order of ids. Throws as
 // find_order(), on all ranks.
 Buffer<std::uint64_t> shared_order(World& world, ReorderMethod method, const ReorderInput& input);
 

@@ -16,7 +16,7 @@ inline std::atomic<bool> delays_on{false};
 // decides which. Zero switches delays off.
 void switch_delays(std::uint64_t seed, std::chrono::microseconds longest);
 
-// Returns the time by which the next part begins late; zero if delays are off.
+// Returns the delay of the next part; zero if delays are off.
 std::chrono::microseconds next_delay();
 
 // Tells whether delays are switched on.

@@ -46,7 +46,7 @@ int gpu_of(const GpuId& id);
 // Returns the product name of the current GPU.
 std::string current_gpu_name();
 // Tells whether kernels on the current GPU can read and write the memory of the other one; true
-// also for a GPU that this process does not see, of which the driver tells nothing.
+// also for a GPU that this process does not see, since the driver tells nothing about it.
 bool gpu_reaches(const GpuId& other);
 // Returns the error when a kernel of this build runs on a GPU; empty if it runs.
 std::string gpu_kernel_fault(int index);

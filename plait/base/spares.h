@@ -1,4 +1,4 @@
-// Objects that are dear to make, of which each is used by one thread at a time.
+// Objects that are expensive to make. One thread at a time uses each of them.
 #pragma once
 
 #include <memory>

@@ -47,10 +47,10 @@ struct GradientEdges {
   bool weighted = false;     // must be set before edges are added that are to weigh
   bool placed = false;       // likewise
 
-  // Adds the edges of all bags of table t, the first of which reads row first_from of gradients.
+  // Adds the edges of all bags of table t. The first bag reads row first_from of gradients.
   // `mean`: an edge weighs 1 / the ids of its bag.
   void add(const Bags& bags, std::size_t t, Slot first_from, bool mean);
-  // Adds those of a part of the bags.
+  // Adds the edges of a part of the bags.
   void add(const OwnedBags& bags, Slot first_from);
 };
 
@@ -65,7 +65,7 @@ struct EdgesByRow {
   // Returns the number of ids that name each row.
   std::vector<Slot> ids_by_row() const;
 };
-// Sorts the edges by row, those of a row in the order given, by all threads. `rows`: of the table.
+// Sorts the edges by row, by all threads; edges of a row keep their order. `rows`: of the table.
 EdgesByRow by_row(GradientEdges edges, std::uint64_t rows);
 
 }  // namespace plait

@@ -29,12 +29,12 @@ struct Placed {
 };
 
 // As spmm(), but y_i is the maximum of rows columns_e, or 0 without edges. `places`: one per edge,
-// or null if the edges are all ids of the bags. `found`, rows like those of y: the places of the
-// maxima. There are no weights, no scale and no peers.
+// or null if the edges are all ids of the bags. `found`: the places of the maxima, in rows like the
+// rows of y. There are no weights, no scale and no peers.
 void take_maxima(const SpmmArgs& args, const Slot* places, Slot* found);
 
-// As spmm(), but an edge adds those columns of row columns_e of x of which that row of `found`,
-// rows of places like x, has the edge's place.
+// As spmm(), but an edge adds only the columns of row columns_e of x where the same row of `found`
+// has the edge's place. `found` has rows of places like the rows of x.
 void sum_maxima(const SpmmArgs& args, const Slot* places, const RowSource& found);
 
 }  // namespace plait

@@ -29,9 +29,9 @@ struct EmbeddingQuestion {
 //               over ranks moves no more bytes than to bring one row per sample
 //   rows        tables of more bytes than an equal share of all
 //   columns     tables whose ids are more than an equal share of the reads, if each rank gets at
-//               least a cache line of a row; else rows. Likewise those that are read most, until
+//               least a cache line of a row; else rows. Likewise tables that are read most, until
 //               the others leave no rank with more than 1.1 times the mean of reads
-//   table       all others, those that are read most first, each to the rank with the fewest reads;
+//   table       all others, the most read ones first, each to the rank with the fewest reads;
 //               tables without ids, the largest first, to the rank that has the fewest rows of
 //               whole tables
 //

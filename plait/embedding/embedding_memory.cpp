@@ -45,8 +45,8 @@ std::uint64_t heap_bytes(const EmbeddingMemory& m, const EmbeddingLayout& layout
   return bytes + bytes / 4;
 }
 
-// Returns the most edges that a rank sorts at once for a table of which it has `rows` rows and each
-// rank has `ids` ids. The sums of a replicated table, one per row that a rank's ids name, are
+// Returns the most edges that a rank sorts at once for a table, if it has `rows` of its rows and
+// each rank has `ids` ids. The sums of a replicated table, one per row that a rank's ids name, are
 // sorted again with the sums of all ranks when these are joined; the memory of the first sort is
 // then free.
 std::uint64_t sorted_edges(bool replicated, std::uint64_t ids, std::uint64_t rows,

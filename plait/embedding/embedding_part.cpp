@@ -7,7 +7,7 @@
 namespace plait {
 namespace {
 
-// Where the arrays of a rank's part of the heap stand; without memory, the bytes that they need.
+// Finds the places of the arrays of a rank's part of the heap; without memory, counts their bytes.
 class Places {
  public:
   explicit Places(std::byte* first) : first_(first), at_(0) {}

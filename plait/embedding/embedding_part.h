@@ -1,4 +1,4 @@
-// Where the arrays of a rank's part of the heap stand, in a step on embedding tables on the CPU.
+// The arrays of a rank's part of the heap, in a step on embedding tables on the CPU.
 #pragma once
 
 #include "plait/embedding/bags.h"
@@ -22,8 +22,8 @@ EmbeddingSizes embedding_sizes(const GivenBags& bags, const EmbeddingLayout& lay
 std::uint64_t extra_rows(const EmbeddingLayout& layout, std::uint64_t per_table,
                          std::span<const std::uint64_t> ids);
 
-// Returns how many shares the products of a table's ids have: that of rank r is number r, if they
-// have several.
+// Returns the number of shares that the products of a table's ids have. If there are several, share
+// r is the share of rank r.
 std::uint64_t shares_of(const EmbeddingLayout& layout, std::size_t t);
 
 // A rank's part of the heap. Every rank reads it; the owner of a piece writes sums there.

@@ -2,13 +2,13 @@
 //
 // Ranks of one host publish their bags in the symmetric heap. The owner of a piece sums the rows of
 // each bag and writes the sum where the reader has room for it, so that one row per bag and owner
-// moves instead of one per id; a rank whose rows no id of a bag names sends nothing for it, if the
-// table is divided by rows. Gradients take the same way back: an owner reads the gradient of each
-// bag and adds it to the rows that the bag names. No rank waits for another but at barriers.
+// moves instead of one row per id. If a table is divided by rows, a rank sends nothing for a bag
+// that names none of its rows. Gradients take the same way back: an owner reads the gradient of
+// each bag and adds it to the rows that the bag names. Ranks wait for each other only at barriers.
 //
-// Determinism: a bag is summed in the order of its ids, by owner in the order of ranks; a row's
-// gradient in the order of (rank, bag, id). No bit depends on the number of threads, and gradients
-// of replicated tables have the same bits on all ranks.
+// Determinism: a bag is summed in the order of its ids, and the sums of owners are added in the
+// order of ranks. A row's gradient is summed in the order of (rank, bag, id). No bit depends on the
+// number of threads, and gradients of replicated tables have the same bits on all ranks.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,7 @@
 
 namespace plait {
 
-// The gradient of a piece: its rows that have one, ascending, and `columns` floats for each.
+// The gradient of a piece: its rows that have a gradient, ascending, and `columns` floats for each.
 struct RowGradients {
   std::vector<Slot> rows;
   RawVector<float> values;
@@ -37,17 +37,17 @@ struct RowGradients {
 // The arrays that a step forward writes.
 struct BagResults {
   float* sums = nullptr;   // samples x tables x width
-  Slot* places = nullptr;  // in mode max likewise: the places of the maxima (bag_maxima.h)
+  Slot* places = nullptr;  // likewise, in mode max: the places of the maxima (bag_maxima.h)
   bool backward = false;   // a step backward will follow, on all ranks or on none
 };
 
-// The gradients that a step backward reads and writes, beside those of rows.
+// The gradients that a step backward reads and writes, beside the gradients of rows.
 struct BagGradients {
-  const float* sums = nullptr;   // of those that forward() has written
-  const Slot* places = nullptr;  // in mode max: what forward() has written
-  // Of the weights of ids, one per id: where they are written, or null if they are not wanted.
+  const float* sums = nullptr;   // the gradients of the sums that forward() has written
+  const Slot* places = nullptr;  // in mode max: the places that forward() has written
+  // The gradients of the weights of ids are written here, one per id; null: they are not wanted.
   float* weights = nullptr;
-  // As forward() has read them: if any rank wants gradients of weights.
+  // The pieces, as forward() has read them: needed if any rank wants gradients of weights.
   TablePieces pieces = {};
 };
 
@@ -61,15 +61,15 @@ class Embeddings {
   const EmbeddingLayout& layout() const { return layout_; }
 
   // Collective; ranks give any numbers of bags, also none. A step that fails on one rank alone, for
-  // another reason than those below, loses this rank for the others (together()). Writes
+  // a reason that is not named below, loses this rank for the others (together()). Writes
   // out.sums[b][t], `width` floats each: the sum of bag b of table t, or what the rules make of it.
-  // `pieces`: this rank's. Rows are changed if their norms are limited. Returns the number of the
-  // batch, for backward(). Throws UsageError on all ranks if the bags of one are wrong,
+  // `pieces`: this rank's pieces. Rows are changed if their norms are limited. Returns the number
+  // of the batch, for backward(). Throws UsageError on all ranks if the bags of one rank are wrong,
   // DoesNotFitError if there is no memory.
   std::uint64_t forward(const GivenBags& bags, const TablePieces& pieces, const BagResults& out);
-  // Collective. Returns by table the gradient of this rank's piece. `number`: what forward()
-  // returned for the bags, which need not be the last ones. Throws UsageError on all ranks without
-  // pieces that are needed on any.
+  // Collective. Returns by table the gradient of this rank's piece. `number`: the number that
+  // forward() returned for these bags, which need not be the last bags. Throws UsageError on all
+  // ranks if pieces that are needed are missing on any rank.
   std::vector<RowGradients> backward(const GivenBags& bags, std::uint64_t number,
                                      const BagGradients& gradients);
 
@@ -108,7 +108,7 @@ class Embeddings {
   StepUnderWay step_;
   std::uint64_t number_ = 0;     // of the last batch
   std::uint64_t published_ = 0;  // the number of the batch that the heap has; 0: none
-  // By table of split `rows`, by owner: this rank's bags of which the owner sends sums.
+  // By table of split `rows`, by owner: this rank's bags whose sums the owner sends.
   std::vector<std::vector<std::vector<Slot>>> sent_;
 };
 

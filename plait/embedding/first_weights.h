@@ -1,6 +1,6 @@
 // The first weights of embedding tables: normal numbers, each a function of (seed, table, row,
-// column) alone, so that they do not depend on how tables are divided. By the method of Box and
-// Muller, of whose cosine and sine each gives one column.
+// column) alone, so that they do not depend on how tables are divided. They are made by the method
+// of Box and Muller: its cosine gives one column, and its sine gives the next.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@
 
 namespace plait {
 
-// A piece of a table, rows of `columns` numbers without gaps. `ids`: of its rows.
+// A piece of a table: rows of `columns` numbers without gaps. `ids`: the ids of its rows.
 struct FirstWeights {
   const std::int64_t* ids = nullptr;
   std::uint64_t rows = 0, first_column = 0, columns = 0;

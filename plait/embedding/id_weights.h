@@ -1,5 +1,5 @@
-// Gradients of the weights of ids: that of an id is the product of its row and of the gradient of
-// its bag.
+// Gradients of the weights of ids. The gradient of an id's weight is the product of its row and of
+// the gradient of its bag.
 //
 // Owners of rows or columns write these products, or their shares of them, for each reader's bags;
 // the reader adds the shares in the order of ranks.
@@ -20,7 +20,7 @@ struct RowProducts {
   int rank = 0;                        // that has the piece
   const float* gradients = nullptr;    // of the piece's columns: bag b of the table at b * stride
   std::uint64_t stride = 0;
-  float* out = nullptr;  // one per id of `bags`, of which those that the piece has are written
+  float* out = nullptr;  // one per id of `bags`, written for the ids that the piece has
 };
 // Does this by all threads. The bits of a product depend on the numbers that are multiplied alone.
 void multiply_rows(const RowProducts& products);

@@ -1,6 +1,6 @@
-// The numbering of the rows of several embedding tables on one rank, by which the edges from bags
-// to rows are sorted: one table behind the other, and tables with equally many columns side by
-// side, so that their rows are one range of the sorted ones.
+// Numbers the rows of several embedding tables on one rank. Edges from bags to rows are sorted by
+// these numbers. One table stands behind the other, and tables with equally many columns stand side
+// by side, so that their rows are one range of the sorted rows.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ inline constexpr std::size_t kMostTableGroups = 3;
 RowNumbers number_rows(const EmbeddingLayout& layout, int rank, std::vector<std::size_t> tables,
                        std::uint64_t most);
 
-// Numbers the rows of all tables of which the rank has columns. Replicated tables come first, and
+// Numbers the rows of all tables that the rank has columns of. Replicated tables come first, and
 // have the same numbers on all ranks; then tables with fewer columns, and in a group tables in
 // their order. In this order of groups, a numbering takes as many as have fewer than `most` rows.
 // Throws UsageError if a group has too many rows.

@@ -1,5 +1,5 @@
-// Rows that ranks send each other, other ones each time: those of cooperative batches
-// (sample/cooperative.h).
+// Rows of cooperative batches (sample/cooperative.h) that ranks send each other. Each exchange has
+// other rows.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace plait {
 
-// Rows in one memory, a part for each rank, in the order of ranks without gaps.
+// Rows in one memory: one part per rank, in the order of ranks, without gaps.
 template <class Float>
 struct RowParts {
   Float* rows = nullptr;
-  std::span<const std::uint64_t> counts;  // by rank: numbers of rows
+  std::span<const std::uint64_t> counts;  // the number of rows of each rank
 
   std::uint64_t count() const {
     return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});

@@ -65,8 +65,8 @@ Buffer<T> by_community(std::span<const std::uint64_t> starts, std::span<const st
   return values;
 }
 
-// Returns the bytes of features, labels and split, and of the tables of classes by which they are
-// made.
+// Returns the bytes of features, labels and split, and of the tables of classes that they are made
+// from.
 std::uint64_t data_bytes(const DcsbmOptions& o) {
   const std::uint64_t n = o.vertices, classes = static_cast<std::uint64_t>(o.classes);
   const std::uint64_t graph_ids = o.labels == DcsbmLabels::graphs ? sizeof(std::uint32_t) * n : 0;
@@ -77,7 +77,7 @@ std::uint64_t data_bytes(const DcsbmOptions& o) {
 }
 
 // Returns the bytes that generation takes at the most: while pairs are drawn, with the weights of
-// vertices and the tables by which they are drawn; while the list of pairs, each once, becomes a
+// vertices and the tables that pairs are drawn from; while the list of pairs, each once, becomes a
 // graph, each twice; or with the features, labels and split. Ids are there all the time.
 std::uint64_t generation_bytes(const DcsbmOptions& o) {
   const std::uint64_t pairs = o.edges / 2, n = o.vertices;

@@ -29,7 +29,7 @@
 
 namespace plait {
 
-// What is labelled, and how.
+// The things that get labels, and the kind of their labels.
 enum class DcsbmLabels {
   vertices,  // a class for each vertex
   sets,      // any number of classes for each vertex

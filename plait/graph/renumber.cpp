@@ -42,7 +42,7 @@ Buffer<EdgeOffset> offsets_in_order(const Csr<V>& graph, std::span<const std::ui
   return offsets;
 }
 
-// Sorts a row's neighbours; weights go with them, those of parallel edges in the order given.
+// Sorts a row's neighbours. Weights go with them; parallel edges keep the order given.
 template <VertexId V>
 void sort_row(std::span<V> neighbours, std::span<float> weights,
               std::vector<std::pair<V, float>>& both) {

@@ -17,8 +17,8 @@ AnyEdgeList generate_ring(std::uint64_t vertices);
 AnyEdgeList generate_path(std::uint64_t vertices);  // vertex v is joined to v + 1
 // Vertex v > 0 is joined to its parent (v - 1) / children; vertex 0 is the root.
 AnyEdgeList generate_tree(std::uint64_t vertices, std::uint64_t children);
-// Cliques of `size` consecutive vertices, of which the last may be smaller. The last vertex of each
-// is joined to the first of the next. One clique if size is at least the number of vertices.
+// Cliques of `size` consecutive vertices; the last clique may be smaller. The last vertex of each
+// is joined to the first vertex of the next. One clique if `size` is at least their number.
 AnyEdgeList generate_cliques(std::uint64_t vertices, std::uint64_t size);
 
 }  // namespace plait

@@ -2,7 +2,7 @@
 // ways to make ids contiguous, chosen by what fits in twice the size of the file:
 //
 // - a bitmap of the ids in use, marked while the edges are filled, and counts of marks before each
-//   word of it, by which the ids are then replaced in place;
+//   word of it, with which the ids are then replaced in place;
 // - where ids are too large for that: all ids sorted, repeats dropped, and the edges filled by
 //   searching in the distinct ids. Ids below 2^32 and larger ones are kept apart, because the
 //   former are short in the file (as little as 2 bytes each) and may take 4 bytes only.

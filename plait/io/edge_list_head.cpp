@@ -43,7 +43,7 @@ bool begins_number(std::string_view word) {
   return digit != std::string_view::npos && is_digit(word[digit]);
 }
 
-// A line of which no word begins like a number, and which begins as a name may.
+// Tells whether no word of the line begins like a number, and the line begins as a name may.
 bool names_columns(std::string_view line) {
   if (line.empty()) return false;
   const auto first = static_cast<unsigned char>(line[0]);

@@ -1,4 +1,4 @@
-// What stands before the edges of a text: comments, the names of columns, and a line of counts.
+// The head of a text, before its edges: comments, the names of columns, and a line of counts.
 //
 //   # Undirected graph: NAME      SNAP: a line stands for both directions (any letters' case)
 //   % sym unweighted              KONECT: the same; `asym` says directed, `bip` two sets of
@@ -20,7 +20,7 @@ namespace plait {
 
 inline bool begins_comment(char c) { return c == '#' || c == '%'; }
 
-// Counts that a text states of itself.
+// The counts that a text states about its graph.
 struct StatedCounts {
   std::uint64_t vertices = 0;
   std::uint64_t edges = 0;

@@ -1,4 +1,4 @@
-// What the first line of an edge list is.
+// The kinds of an edge list's first line.
 #pragma once
 
 #include <cstdint>

@@ -44,10 +44,10 @@ struct ReadOptions {
   std::string weights = {};
   bool drop_weights = false;
   // The number of vertices, 0 if the caller does not know it. In edge lists and .npy, ids are then
-  // vertices, and those without edges count. A file that states another number is refused, and one
-  // that states far more than its edges can name is refused without it (io/vertex_count.h).
+  // vertices, and vertices without edges count. A file that states another number is refused, and a
+  // file that states far more than its edges can name is refused without it (io/vertex_count.h).
   std::uint64_t vertices = 0;
-  // What the first line of an edge list is, and whether each of its lines is one edge although a
+  // The kind of an edge list's first line, and whether each of its lines is one edge although a
   // comment says that the graph is undirected. Other formats refuse both.
   FirstLine first_line = FirstLine::guess;
   bool directed = false;

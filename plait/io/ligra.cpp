@@ -44,7 +44,7 @@ LigraHeader read_ligra_header(const TextInput& input) {
   return header;
 }
 
-// Reads the words of a chunk, of which the first has this number, into the arrays.
+// Reads the words of a chunk into the arrays. The first of them has the number `word`.
 template <VertexId V>
 void fill_chunk(const TextInput& input, const LigraHeader& header, std::string_view chunk,
                 std::uint64_t word, std::tuple<EdgeOffset*, V*, float*> arrays) {

@@ -19,7 +19,7 @@ namespace plait {
 
 // Returns the graph by sources: row i lists the targets of the edges of i, in the order of the
 // file. Throws an InputError that names `file`. Allocates at most twice the size of the text plus 1
-// MiB, and 8 bytes per vertex, each of which has a word in the file.
+// MiB, and 8 bytes per vertex. Each vertex has a word in the file.
 AnyCsr parse_ligra(std::string_view text, const std::string& file);
 
 // Writes a file. Throws Error for weights that are not whole numbers of 32 bits, as Ligra reads.

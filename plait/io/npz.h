@@ -14,7 +14,7 @@
 //      tag                     (N) integers: the kind of each vertex; without x, these
 //                              become one-hot features
 //      y                       (N) or (N, 1) integers: labels, -1 for none; or (N, classes) of 0
-//                              and 1: label sets; those of one class are named label_sets
+//                              and 1: label sets; sets of one class are named label_sets
 //      train, val, test        vertex ids: one split
 //      train_masks, val_masks, test_masks   (K, N) booleans: K alternative splits
 //      train_mask, val_mask, test_mask      as PyTorch Geometric has them: (N) or (N, K) booleans;

@@ -36,7 +36,7 @@ bool is_ogb_folder(const std::string& path);
 // vertices if the caller knows it (vertex_count.h).
 ParsedDataset read_ogb_folder(const std::string& path, std::uint64_t told = 0);
 
-// --- the files of which it is made, unpacked ---
+// --- the files of a folder, unpacked ---
 
 // Reads an unpacked file: lines of numbers with commas between them, as many on each line. Throws
 // InputError.

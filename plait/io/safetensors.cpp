@@ -44,7 +44,7 @@ json parse_header(std::string_view text, const std::string& file) {
   return header;
 }
 
-// Where an array stands in the data.
+// The place of an array in the data.
 struct Place {
   std::uint64_t begin, end;
   friend auto operator<=>(const Place&, const Place&) = default;

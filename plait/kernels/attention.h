@@ -6,7 +6,7 @@
 //   a_e = exp(l_e) / sum of exp(l) over the row
 //   y[i, k, :] = sum of m_e a_e h[j, k, :]     m_e: dropout's factor, kept / (1 - p), or 1
 // A row without edges becomes 0, and so do its u, b and norm. A score of -infinity has no weight. A
-// row all of whose scores are -infinity becomes NaN or, if a GPU sums its edges in passes, 0.
+// row whose scores are all -infinity becomes NaN or, if a GPU sums its edges in passes, 0.
 //
 // Each direction takes one pass over the edges and brings one row per vertex of the halo. With r_e
 // = 1 where the argument of leaky_relu is positive and `slope` elsewhere, the gradient for l_e is

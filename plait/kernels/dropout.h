@@ -33,8 +33,8 @@ class Dropout {
   // Multiplies row[c] by kept(c) / (1 - p), for all columns c of the row of a vertex.
   void apply(std::uint64_t vertex, std::uint32_t epoch, std::uint32_t layer,
              std::span<float> row) const;
-  // Does so for a row of which only some columns are stored. `columns`: these, ascending; `values`:
-  // one for each of them.
+  // Does so for a row that stores only some columns. `columns`: these columns, ascending; `values`:
+  // one number for each of them.
   void apply(std::uint64_t vertex, std::uint32_t epoch, std::uint32_t layer,
              std::span<const std::uint32_t> columns, std::span<float> values) const;
 

@@ -5,7 +5,7 @@
 // extremum.h). It has
 //   EdgeRows edges                 filled in by the code that brings the rows
 //   kDirection                     the direction in which it works on the edges
-//   kWork                          its kind, by which GPUs schedule its passes (halo_schedule.h)
+//   kWork                          its kind; GPUs schedule its passes by it (halo_schedule.h)
 //   row_width()                    floats of each row that its edges read
 //   result_width()                 floats per row of all that it may write, wanted or not: ranks
 //                                  schedule the same passes by it

@@ -33,7 +33,7 @@ enum class EdgeTerm : std::uint8_t {
   edge,     // m
 };
 
-// Arguments of all operations but softmax. Arrays are without gaps; those that the term does not
+// Arguments of all operations but softmax. Arrays are without gaps. Arrays that the term does not
 // read may be null.
 struct EdgeValues {
   EdgeRows edges;                        // x: the rows b

@@ -1,4 +1,4 @@
-// The rule by which a row is cut into neighbour groups, the pieces of work of one warp each.
+// The rule that cuts a row into neighbour groups, the pieces of work of one warp each.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ inline std::uint32_t group_size(EdgeOffset edges, std::uint64_t rows) {
   return static_cast<std::uint32_t>(std::clamp(std::min(of_rows, of_warps), kLeast, kMost));
 }
 
-// The most edges of a short group, several of which share a warp, where groups are short on
+// The most edges of a short group. Several short groups share a warp where groups are short on
 // average. A large graph is bound by how much is under way at once, a small one by the time of its
 // longest group, for which a whole warp is better (measured on an H200).
 inline constexpr std::uint32_t kShortInSmall = 8, kShortInLarge = 32;

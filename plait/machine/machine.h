@@ -37,15 +37,15 @@ struct PassCosts {
   double extremum_row = 3e-10;
   double y_byte = 1 / 8e12;   // per byte of y read or written
   double slice = 256;         // bytes of a row that are summed at once
-  double beside_link = 1.16;  // factor by which a pass takes longer while rows arrive
+  double beside_link = 1.16;  // factor of the time of a pass while rows arrive
 };
 
 // The constants of one kind of machine. All numbers are above 0.
 struct MachineProfile {
   std::string name = "H200";
   PassCosts passes;
-  // Of NCCL, which brings the rows of bulk: bytes per second into one GPU, and seconds until rows
-  // begin to arrive.
+  // NCCL, which brings the rows of bulk: its bytes per second into one GPU, and the seconds until
+  // rows begin to arrive.
   double nccl_link = 290e9;
   double nccl_begin = 20e-6;
   // A kernel picks rows and pushes them beside a sum; they leave one GPU at so many bytes per

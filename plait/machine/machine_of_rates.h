@@ -12,8 +12,8 @@ namespace plait {
 
 // Returns the profile of so many GPUs with these rates. The constants of the H200 were fitted to
 // times of whole steps; each that depends on a rate is scaled by the ratio of the measured rate to
-// that of as many H200s (reference_rates()). Constants whose rate was not measured, and those that
-// depend on none, are the H200's.
+// the rate of as many H200s (reference_rates()). Constants whose rate was not measured, and
+// constants that depend on no rate, are the H200's.
 MachineProfile machine_of(const std::string& name, const MachineRates& rates, int ranks);
 
 // The profile of a machine that `plait doctor --measure` measured.
@@ -24,10 +24,10 @@ struct MeasuredMachine {
 // Returns what is kept (kept_machine.h) for GPUs.
 MeasuredMachine measured_machine(const MachineKey& gpus);
 
-// Returns the rates that the constants of the built-in profile belong to: those of so many H200s,
+// Returns the rates that the constants of the built-in profile belong to: rates of so many H200s,
 // and latencies of the host of two H100s (docs/performance.md). A GPU pushes to three peers in turn
 // at fewer bytes per second than to one, so that rates of links depend on the number; three and
-// more GPUs have those of four.
+// more GPUs have the rates of four.
 const MachineRates& reference_rates(int ranks);
 
 }  // namespace plait

@@ -70,7 +70,7 @@ class RandomRows {
 
   // Sums rows of the part `own`.
   void sum_own(const float* own) { sum({own, width_, static_cast<Slot>(owner_.size())}); }
-  // Sums rows of these parts, of which the constructor was told the number.
+  // Sums rows of these parts. The constructor was told the number of parts.
   void sum_parts(const float* const* parts) {
     RowSource source{parts[0], width_, 0};
     source.peers = parts;

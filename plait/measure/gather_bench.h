@@ -23,7 +23,7 @@ enum class GatherWay {
 std::string_view to_string(GatherWay way);
 
 struct GatherQuestion {
-  std::uint64_t rows = 0;   // of the table, of which each rank has an equal range
+  std::uint64_t rows = 0;   // of the table; each rank has an equal range of them
   std::uint64_t width = 0;  // floats
   bool gpus = false;        // each rank's rows are on its current GPU, else in shared memory
 };

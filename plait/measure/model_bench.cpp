@@ -74,7 +74,7 @@ std::vector<NamedRun> bench_memory(const Dataset& dataset, const Partition& part
   config.model = model_for(config.model, dataset);
   std::vector<NamedRun> runs;
   for (const Route& route : routes) {
-    torch_device(route.gpu);  // before the backward passes by which training is planned
+    torch_device(route.gpu);  // before the backward passes that plan training
     config.route = route;
     runs.push_back(scoring_memory(dataset, partition, config.model, route));
     if (training) runs.push_back(training_memory(dataset, partition, config));

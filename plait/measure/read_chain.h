@@ -1,5 +1,5 @@
-// The latency of memory (WholeGraph, table I): one thread reads words, each of which tells where
-// the next one is, so that no read can begin before the one before it has ended.
+// The latency of memory (WholeGraph, table I): one thread reads words. Each word tells where the
+// next word is, so that no read can begin before the read before it has ended.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace plait {
 enum class ChainMemory {
   own,      // of rank 0, which reads
   ranks,    // equal parts on all ranks, which rank 0 reads by plain addresses
-  managed,  // on GPUs: unified memory, of which each GPU has written an equal part
+  managed,  // on GPUs: unified memory; each GPU has written an equal part of it
 };
 
 struct ChainQuestion {

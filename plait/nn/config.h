@@ -95,7 +95,7 @@ enum class Normalize {
 Normalize parse_normalize(std::string_view name);
 std::string_view to_string(Normalize normalize);
 
-// The figure by which scores are compared with labels.
+// The figure that compares scores with labels.
 enum class MetricKind {
   automatic,  // accuracy; for several labels per vertex micro-F1
   accuracy,   // share of the examples whose highest score is their label
@@ -127,7 +127,7 @@ enum class StructurePlace {
 StructurePlace parse_structure(std::string_view name);
 std::string_view to_string(StructurePlace place);
 
-// Times by which samples are drawn, in the order of the dataset's vertices and edges, or empty: an
+// Times that limit samples, in the order of the dataset's vertices and edges, or empty: an
 // edge is drawn for an example only if neither it nor its source is later than the example.
 struct SampleTimes {
   Array<std::int64_t> vertices, edges;
@@ -169,15 +169,15 @@ struct TrainConfig {
   Folds folds;              // used instead of the split, if any; drawn from the model's seed
   MetricKind metric = MetricKind::automatic;
   Normalize normalize = Normalize::automatic;
-  // Rows of dense features that are made when they are read, by ids of vertices; empty: those of
+  // Rows of dense features that are made when they are read, by ids of vertices; empty: the rows of
   // the dataset. If they are made, the dataset's features have their width alone.
   TableSource made_rows;
   std::optional<SampledTraining> sampled;  // instead of a step on the whole graph
   Route route;
   Precision precision = Precision::fp32;
   int passes = 0;  // on GPUs, as TrialWay::passes
-  // On GPUs: whether steps are recorded and replayed, where they can be. None: those on the whole
-  // graph are, and those on samples on several GPUs, where it is faster (docs/performance.md).
+  // On GPUs: whether steps are recorded and replayed, where they can be. None: steps on the whole
+  // graph are, and steps on samples on several GPUs, where it is faster (docs/performance.md).
   std::optional<bool> record;
   // Ways that the first epochs try (training/trials.h), the route's own first; empty: no trials.
   std::vector<TrialWay> trials;

@@ -48,8 +48,8 @@ bool moves_rows(const ModelConfig& config);
 // Throws a UsageError if rows are to cross as less than fp32, but sums of the model's move none
 // between so many ranks.
 void require_wire_used(const ModelConfig& config, bool sparse_input, const Route& route, int ranks);
-// Returns the widths of the operations of such a model that are no plain sums, by which GPUs
-// schedule their passes; none if it has sums alone.
+// Returns the widths of the operations of such a model that are no plain sums; none if it has sums
+// alone. GPUs schedule their passes by these widths.
 std::vector<PassWidths> scheduled_of(const ModelConfig& config);
 // Returns the floats per own row that operations over edges take besides on GPUs
 // (kernels/cuda/attention.cuh).

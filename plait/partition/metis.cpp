@@ -49,7 +49,7 @@ Groups groups_of(const Csr<V>& graph, int parts) {
 }
 
 // METIS may leave parts of a small graph empty. Each of these gets a vertex of a part that has more
-// than its share, of which there is one as long as a part is empty. There are at least as many
+// than its share. There is such a part as long as a part is empty. There are at least as many
 // vertices as parts.
 void fill_empty_parts(std::span<std::uint32_t> owner, int parts) {
   std::vector<std::uint64_t> count(static_cast<std::size_t>(parts));

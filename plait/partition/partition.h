@@ -55,8 +55,8 @@ class Partition {
     const std::uint64_t position = starts_[static_cast<std::size_t>(part)] + row;
     return is_contiguous() ? position : members_[position];
   }
-  // Returns the number that vertex(part, row) had before renumbering, by which random numbers are
-  // keyed and users know it. These are ids where nothing was renumbered.
+  // Returns the number that vertex(part, row) had before renumbering. Users know the vertex by this
+  // number, and it keys random draws. It is the id where nothing was renumbered.
   std::uint64_t number(int part, std::uint64_t row) const {
     const std::uint64_t v = vertex(part, row);
     return numbers_.empty() ? v : numbers_[v];

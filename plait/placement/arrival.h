@@ -15,7 +15,7 @@ constexpr int receiver_in_turn(int rank, int turn, int ranks) {
 constexpr int sender_in_turn(int rank, int turn, int ranks) { return (rank + turn) % ranks; }
 
 // The most parts in which one block arrives. Each part has a signal of its own, and a rank has 64
-// signals at each other rank, the last of which ends the step.
+// signals at each other rank. The last signal ends the step.
 inline constexpr int kMostBlockParts = 63;
 
 }  // namespace plait

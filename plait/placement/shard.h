@@ -34,8 +34,8 @@ struct Halo {
 enum class HaloKind {
   distinct,  // rows that an edge reads
   complete,  // all rows of all other ranks: the whole graph's features on every rank
-  // Rows that an edge reads, or all rows of a rank of which most are read. On GPUs, where a whole
-  // block needs no packing.
+  // Rows that an edge reads, or all rows of a rank if most are read. This kind is for GPUs, where a
+  // whole block needs no packing.
   dense,
 };
 

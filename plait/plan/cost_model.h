@@ -23,8 +23,8 @@
 namespace plait {
 
 // Returns the seconds of y = A x by the route's strategy and wire type, where rows have `width`
-// floats and `quality` describes the route's partition. Returns nothing for strategies of which
-// there is no model: automatic, paged, and all of them on the CPU.
+// floats and `quality` describes the route's partition. Returns nothing for strategies without a
+// model: automatic, paged, and all strategies on the CPU.
 std::optional<double> predict_aggregation(const Route& route, const PartitionQuality& quality,
                                           std::uint64_t width,
                                           const MachineProfile& profile = machine());

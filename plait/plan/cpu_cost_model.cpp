@@ -7,7 +7,7 @@
 namespace plait {
 namespace {
 
-// The table of rows in memory, of which rates are known (measure/cpu_rates.cpp).
+// The table of rows in memory whose rates are known (measure/cpu_rates.cpp).
 constexpr double kTableBytes = 64 << 20;
 constexpr double kLoops = 4;     // over all threads, in a step
 constexpr double kBarriers = 2;  // of a step

@@ -159,7 +159,7 @@ Decision predict_best(const RouteQuestion& question,
             {strategy, partition.scheme,
              1e3 * predicted(question, strategy, *partition.quality, profile)});
   std::ranges::stable_sort(decision.alternatives, {}, &Alternative::ms);
-  // A way's time with the factor by which it must be better than the standard one.
+  // Returns a way's time with the margin that it must have over the standard way.
   const auto cautious = [&](const Alternative& a) {
     if (a.strategy != question.route.strategy) return kWorthwhilePrediction * a.ms;
     return (a.partition == question.route.partition ? 1 : kWorthwhilePartition) * a.ms;

@@ -14,7 +14,7 @@
 
 namespace plait {
 
-// A route of which a part is open.
+// A route with an open part: the strategy, the partition, or both.
 struct RouteQuestion {
   Route route;                 // with the standard choice in open parts
   bool open_strategy = false;  // any strategy will do
@@ -52,14 +52,14 @@ struct CountedPartition {
   const PartitionQuality* quality;
 };
 
-// Returns the fastest way of those that were measured, or the standard one, also if rows are to
-// cross as less than fp32, of which there are no measurements. Between measured widths
+// Returns the fastest of the measured ways, or the standard way. It is the standard way, too, if
+// rows are to cross as less than fp32, which was not measured. Between measured widths
 // times are interpolated; beyond them they are taken to grow with the width. The answer depends on
 // the arguments alone.
 Decision decide(const RouteQuestion& question, const std::vector<MeasuredRoute>& measured);
 
-// Returns the way with the least predicted time, or the standard one. `partitions`: those that may
-// be taken if the question leaves the partition open; its own must be among them. On the CPU there
+// Returns the way with the least predicted time, or the standard way. `partitions`: the partitions
+// to choose from, if the question leaves it open; its own must be among them. On the CPU there
 // are no predictions. fits(route) tells whether there is memory for a route; it is asked before a
 // route takes the place of the standard one. The answer depends on the arguments alone.
 Decision predict_best(const RouteQuestion& question,

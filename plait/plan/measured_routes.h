@@ -1,4 +1,4 @@
-// Times of aggregations that `plait tune` measured, and of epochs by which training tried ways,
+// Times of aggregations that `plait tune` measured, and of epochs in which training tried ways,
 // kept in files from one run to the next.
 //
 // There is one file per graph, kind of device and number of ranks, in the folder

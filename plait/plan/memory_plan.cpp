@@ -202,7 +202,7 @@ GpuPart gpu_part(const PartQuality& part, const MemoryQuestion& q, HaloStore hal
   }
 }
 
-// Returns the widths by which passes are scheduled.
+// Returns the widths that decide the schedule of passes.
 std::vector<PassWidths> scheduled_of(const MemoryQuestion& q) {
   if (!q.scheduled.empty()) return q.scheduled;
   std::vector<PassWidths> sums;
@@ -239,8 +239,8 @@ Bytes neighbour_groups(const PartQuality& part, const GpuPart& on_gpu, const Mem
   return groups;
 }
 
-// Returns the own rows that NCCL sends out of a buffer: those that others list, and if rows are
-// converted, all others.
+// Returns the own rows that NCCL sends out of a buffer: rows that others list, and if rows are
+// converted, all other rows.
 std::uint64_t packed_rows(const PartQuality& part, const MemoryQuestion& q, HaloStore halo,
                           std::uint64_t ranks) {
   if (halo == HaloStore::packed)

@@ -50,7 +50,7 @@ struct MemoryQuestion {
 // The form in which a strategy keeps remote rows.
 enum class HaloStore {
   distinct,  // on the CPU: each row that is read
-  dense,     // pipelined: each row that is read, or all rows of a rank of which most are read
+  dense,     // pipelined: each row that is read, or all rows of a rank if most are read
   packed,    // bulk: as dense, and rows that others list are packed before they leave
   sums,      // partial: as dense, but sums instead of rows if they are fewer
   complete,  // replicate: all rows

@@ -63,7 +63,7 @@ class Optimiser {
   // The first way is the one that the run would go without trials. One way alone needs no trial.
   explicit Optimiser(const std::vector<TrialWay>& ways);
 
-  // Returns the number of the way by which the next epoch must be taken.
+  // Returns the number of the way that the next epoch must take.
   std::size_t wanted() const { return wanted_; }
   // Tells whether the way that is wanted stays to the end.
   bool finished() const { return finished_; }

@@ -1,4 +1,4 @@
-// The models by which MGG and GNNAdvisor choose the settings of their kernels, as published, to
+// The models with which MGG and GNNAdvisor choose the settings of their kernels, as published, to
 // compare with what runs here (get_resources.h). Sizes are in bytes; D is the width of a row in
 // floats.
 //

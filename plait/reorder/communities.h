@@ -23,7 +23,7 @@ struct CommunityStatistics {
 CommunityStatistics community_statistics(const AnyCsr& graph,
                                          std::span<const std::uint32_t> labels);
 
-// As above, of the communities by which `plait reorder --method communities` orders vertices.
+// As above, of the communities that `plait reorder --method communities` orders vertices by.
 // `symmetric`: every edge has its reverse. Throws Error if there are 2^32 - 1 vertices or more,
 // DoesNotFitError.
 CommunityStatistics community_statistics(const AnyCsr& graph, bool symmetric);

@@ -12,7 +12,7 @@ namespace plait {
 namespace {
 
 constexpr std::size_t kEntriesPerPiece = std::size_t{1} << 12;
-constexpr std::size_t kTogether = 16;  // rows of which the processor loads entries at once
+constexpr std::size_t kTogether = 16;  // rows whose entries the processor loads at once
 
 class LocalMoves {
  public:

@@ -13,7 +13,7 @@ namespace plait {
 // time are a little worse. Threads are worth their meetings in quotients that are larger still.
 inline constexpr EdgeOffset kLargeQuotient = EdgeOffset{1} << 15;
 
-// Returns a label per community of a quotient: communities that get the same one are to be merged.
+// Returns a label per community of a quotient: communities with the same label are to be merged.
 // One after the other joins the neighbour that raises modularity the most, in rounds, until few
 // move. Of a large quotient, about a quarter of the communities, chosen by a hash, look for the
 // best neighbour at once, so that all threads work and their number does not matter. `resolution`
@@ -24,7 +24,7 @@ std::vector<std::uint32_t> merge(const Quotient& graph, double resolution,
 
 // Returns Newman's modularity of the communities.
 double modularity_of(const Quotient& graph);
-// Does so from the edge ends at each community, those of edges to other communities, and all ends.
+// Does so from each community's edge ends, its ends of edges to other communities, and all ends.
 double modularity_of(std::span<const std::uint64_t> degrees, std::span<const std::uint64_t> outer,
                      std::uint64_t ends);
 

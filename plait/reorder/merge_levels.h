@@ -48,8 +48,8 @@ class MergeLevels {
   // Tells whether a quotient with so many entries is to be merged, and at which resolution.
   bool go_on(EdgeOffset entries) const { return entries > 0 && resolution_ >= kLowestResolution; }
   double resolution() const { return resolution_; }
-  // Notes the communities of the next level in which those of the last one lie, `count` of them,
-  // and their modularity.
+  // Notes the community of the next level that each community of the last level lies in, `count`
+  // communities in all, and their modularity.
   void add(std::vector<std::uint32_t> parents, std::uint32_t count, double modularity);
   // Notes that no communities merged.
   void add_nothing() { resolution_ *= kLowerResolution; }
@@ -57,8 +57,8 @@ class MergeLevels {
   MergedClusters result() const;
 
  private:
-  // A level on which fewer communities merge lets those of lower resolution merge, too; beyond the
-  // lowest one there is nothing to gain.
+  // A level on which fewer communities merge lets levels of lower resolution merge, too; beyond the
+  // lowest resolution there is nothing to gain.
   static constexpr double kMergedShare = 0.02, kLowerResolution = 0.25, kLowestResolution = 1e-6;
 
   Dendrogram levels_;

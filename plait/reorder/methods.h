@@ -10,9 +10,9 @@ namespace plait {
 // By descending number of edges at either end of a vertex; of equal ones, by id.
 Reordering order_by_degree(const ReorderInput& input);
 
-// By communities and, inside of each, by the smaller ones of which it consists.
+// By communities and, inside of each, by the smaller communities that it consists of.
 //
-// Label propagation (clusters.h) finds the smallest. They are merged as the Louvain method does
+// Label propagation (clusters.h) finds the smallest. These are merged as the Louvain method does
 // (Blondel, Guillaume, Lambiotte and Lefebvre, "Fast unfolding of communities in large networks",
 // Journal of Statistical Mechanics, 2008), level after level on the quotient graph, into a
 // dendrogram, whose depth-first order is the result. Edges count, not their weights: a row that is

@@ -11,7 +11,7 @@
 namespace plait {
 
 // A weighted undirected graph of communities. The edges between two different communities are in
-// the rows of both; those inside of one are only in its degree. If the graph is symmetric, an edge
+// the rows of both; edges inside one are only in its degree. If the graph is symmetric, an edge
 // and its reverse count as one.
 struct Quotient {
   std::vector<EdgeOffset> offsets;  // communities + 1

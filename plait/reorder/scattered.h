@@ -1,5 +1,5 @@
-// Whether other ids of a graph's vertices are expected to pay: the rule by which `plait reorder`
-// and `automatic` renumber, and of which `plait info` and plait.advise tell.
+// Whether other ids of a graph's vertices are expected to pay: `plait reorder` and `automatic`
+// renumber by this rule, and `plait info` and plait.advise report what it says.
 #pragma once
 
 #include "plait/reorder/reorder.h"

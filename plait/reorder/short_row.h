@@ -74,7 +74,7 @@ class ShortRow {
     return Gains(numbers | std::int64_t{0x4330000000000000}) - 0x1p52;
   }
 
-  // The entries lie in so many vectors, the last of which may end with kNone.
+  // The entries lie in so many vectors. The last vector may end with kNone.
   template <std::uint32_t kVectors>
   std::uint32_t best_of() const {
     Numbers labels[kVectors], ends[kVectors], edges[kVectors]{};

@@ -52,7 +52,7 @@ class Votes {
   // Signed, which processors compare in one instruction.
   typedef std::int64_t Weights __attribute__((vector_size(4 * kLanes)));
 
-  // The labels lie in so many vectors, the last of which may end with kNone.
+  // The labels lie in so many vectors. The last vector may end with kNone.
   template <std::uint32_t kVectors>
   std::uint32_t heaviest_of(std::uint32_t own, std::uint32_t round) const {
     Lanes labels[kVectors], votes[kVectors];

@@ -1,7 +1,7 @@
-// Which rows are worked on side by side, so that rows that they read in common are still in a
-// cache: those of one cluster (clusters.h), or those with ids close together.
+// Chooses which rows are worked on side by side, so that rows that they read in common are still in
+// a cache: the rows of one cluster (clusters.h), or rows with ids close together.
 //
-// Clusters find what rows have in common whatever their ids are. But ids may tell more: those of a
+// Clusters find what rows have in common whatever their ids are. But ids may tell more: ids of a
 // crawl stand in the order in which pages were found, so that neighbours in that order have links
 // in common, while one cluster spans pages that were found far apart. So both orders are sampled:
 // of 256 rows that follow each other, how many distinct rows are read? The order by ids is taken

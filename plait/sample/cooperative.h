@@ -55,9 +55,9 @@ class CooperativeTargets {
   // Returns the targets of the next hop, each once, the seeds first.
   std::span<const std::uint64_t> vertices() const { return vertices_; }
   // Collective. Makes the inputs of a hop that this rank owns, here or elsewhere, targets of the
-  // next hop. `inputs`: different vertices, of which the targets so far are the first. Returns
-  // where their rows come from. Throws as Channel::all_to_all(), and Error if a rank asks for a
-  // vertex of another one, as it does where partitions differ.
+  // next hop. `inputs`: different vertices, beginning with the targets so far. Returns where their
+  // rows come from. Throws as Channel::all_to_all(), and Error if a rank asks another rank for a
+  // vertex that the other rank does not own, as it does where partitions differ.
   SharedRows share(std::span<const std::uint64_t> inputs);
 
  private:

@@ -31,8 +31,8 @@ void eligible_edges(const AnyCsr& graph, const SampleValues& values, const HopBy
 
 namespace eligible {
 
-// Returns the mean weight as EligibleArrays has it, from the sum over `count` edges of which
-// `drawn` are in the sample.
+// Returns the mean weight as EligibleArrays has it, from the sum over `count` edges, if `drawn` of
+// these edges are in the sample.
 PLAIT_HOST_DEVICE inline float mean_weight(double sum, std::uint64_t count, std::uint64_t drawn,
                                            bool again) {
   const bool all = count == 0 || (!again && drawn >= count);

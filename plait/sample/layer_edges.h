@@ -25,7 +25,7 @@ struct HopView {
   const std::uint64_t* vertices = nullptr;           // inputs
 };
 
-// What layers read of the graph that was sampled. Pointers may be null as said.
+// The arrays of the sampled graph that layers read. Pointers may be null as said.
 struct LayerGraph {
   const EdgeOffset* offsets = nullptr;     // of the CSR
   bool loops = false;                      // each target gets a loop
@@ -46,7 +46,7 @@ struct LayerArrays {
   std::uint64_t* numbers = nullptr;  // by input
 };
 
-// The edges of which the hop's were drawn, if weights or times exclude some (EligibleArrays).
+// The edges that the hop's edges were drawn from if weights or times exclude some (EligibleArrays).
 struct EligibleView {
   const std::uint64_t* counts = nullptr;  // by target; null: all edges of the row
   const float* mean_weights = nullptr;    // by target; null or 0: edges keep their own weights

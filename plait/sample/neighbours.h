@@ -102,7 +102,7 @@ class NeighbourSampler {
   // Returns a sample of seeds, any number, which may repeat: each place in `seeds` is a vertex of
   // its own in the sample, and edges that reach a repeated seed are numbered by its first place.
   // `times`: one per seed if the graph has times, else empty. `first_tree`: in disjoint samples,
-  // the number by which the first seed's draws are keyed, so that parts of a batch that are sampled
+  // the number that keys the first seed's draws, so that parts of a batch that are sampled
   // one by one are the sample of the whole. Throws UsageError for a seed that is no vertex, with
   // its place; DoesNotFitError if seeds and edges of the sample are together 2^32 - 1 or more.
   Sample sample(std::span<const std::uint64_t> seeds, std::uint64_t key, Workspace& workspace,

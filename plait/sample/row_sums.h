@@ -1,4 +1,4 @@
-// Sums of the weights of rows, by which edges are drawn with replacement.
+// Sums of the weights of rows. Draws with replacement use them.
 #pragma once
 
 #include <span>

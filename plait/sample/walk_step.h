@@ -109,7 +109,7 @@ PLAIT_HOST_DEVICE double factor(const WalkGraph<V>& graph, const WalkRule& rule,
   return graph.has_edge(to, walk.before) ? rule.near : rule.far;
 }
 
-// Returns a neighbour that is drawn by weights times factors, all of which are computed.
+// Returns a neighbour that is drawn by weights times factors. Computes all factors.
 template <class V>
 PLAIT_HOST_DEVICE std::uint64_t drawn_by_all(const WalkGraph<V>& graph, const WalkRule& rule,
                                              const Walk& walk, double share) {

@@ -97,7 +97,7 @@ void set_environment(bool one_host) {
   if (one_host) set("NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME", "lo");
 }
 
-// Makes the id by which ranks meet on the rank that calls this.
+// Makes, on the calling rank, the id that all ranks use to meet.
 UniqueId new_unique_id() {
   UniqueId id;
   const int status = library().get_unique_id(&id);

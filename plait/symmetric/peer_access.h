@@ -9,8 +9,8 @@
 
 namespace plait {
 
-// Collective; each rank on its current GPU. Names two ranks of which the GPU of one cannot read and
-// write the memory of the other's, in the same words on all ranks; empty if there are none.
+// Collective, on each rank's current GPU. Names two ranks if the GPU of one cannot read and write
+// the memory of the other's GPU, in the same words on all ranks; empty if there are no such ranks.
 std::string unreached_peer(World& world);
 // Does so by answers of the caller: reaches(peer) tells whether this rank's GPU reaches the peer's.
 std::string unreached_peer(World& world, const std::function<bool(int peer)>& reaches);

@@ -1,5 +1,5 @@
-// What the watch over ranks knows of the steps of one GPU: those that were given to it, and those
-// that it has ended.
+// The counts of one GPU's steps that the watch over ranks knows: the steps that were given to the
+// GPU, and the steps that it has ended.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ PLAIT_HOST_DEVICE inline bool is_ahead(std::uint32_t a, std::uint32_t b) {
 struct StepCounts {
   std::uint32_t direct_given = 0, direct_done = 0;
   std::uint32_t announcements_given = 0, announcements_done = 0;
-  // The replays that will have ended after those announced ones to which the GPU has come.
+  // The replays that will have ended after the announced ones that the GPU has come to.
   std::uint32_t replays_given = 0, replays_done = 0;
 
   // Tells whether steps that were given have not ended. Replays that nobody announced hide none of
@@ -32,7 +32,7 @@ struct StepCounts {
 };
 
 // Returns StepCounts::replays_given when the GPU comes to the announcement of `steps` more replays.
-// Those that nobody announced have then ended and are in `done`, because they were enqueued before.
+// Replays that nobody announced have then ended and are in `done`: they were enqueued before.
 PLAIT_HOST_DEVICE inline std::uint32_t replays_after(std::uint32_t given, std::uint32_t done,
                                                      std::uint32_t steps) {
   return (is_ahead(done, given) ? done : given) + steps;

@@ -1,4 +1,4 @@
-// Gathers rows by global id, wherever they stand: out row i = the row of ids[i]. And adds to them.
+// Gathers rows by global id, wherever they stand: out row i = the row of ids[i]. Adds to such rows.
 #pragma once
 
 #include "plait/table/stored_rows.h"
@@ -10,8 +10,8 @@ struct GatherCounts {
   std::uint64_t hot = 0;      // from copies of hot rows
   std::uint64_t crossed = 0;  // over a link
 
-  // Returns the share of rows of other ranks that copies served, of which gathers count each row
-  // as often as they read it.
+  // Returns the share of rows of other ranks that copies served. Gathers count a row as often as
+  // they read it.
   double hit_rate() const {
     return hot == 0 ? 0 : static_cast<double>(hot) / static_cast<double>(hot + crossed);
   }

@@ -1,6 +1,6 @@
-// Hot rows: those that are read most often, of which each GPU keeps copies. Which rows are hot is
-// told by a weight for each: how often the graph's edges read it, or how often the gathers of a
-// first epoch did.
+// Hot rows are the rows that are read most often. Each GPU keeps copies of them. A weight for each
+// row tells which rows are hot: how often the graph's edges read the row, or how often the gathers
+// of a first epoch did.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace plait {
 Buffer<std::uint64_t> times_read(const AnyCsr& graph);
 
 // Returns the ids of the at most `most` rows of greatest weight, ascending; of rows of equal weight
-// those with the least ids, and no row of weight 0. `skip`: rows that are left out because the
+// the rows with the least ids, and no row of weight 0. `skip`: rows that are left out because the
 // reader has them anyway; or empty. The weights are read five times, and no more memory is taken.
 std::vector<std::uint64_t> hot_rows(std::span<const std::uint64_t> weights, std::uint64_t most,
                                     const std::function<bool(std::uint64_t)>& skip = {});

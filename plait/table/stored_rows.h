@@ -12,7 +12,7 @@
 
 namespace plait {
 
-// The most ranks whose rows one process may reach: those of one NVLink domain. The GPU does not
+// The most ranks whose rows one process may reach: the ranks of one NVLink domain. The GPU does not
 // have the members of std::array, so arrays of this length are plain.
 inline constexpr int kMostStoreRanks = 72;
 
@@ -46,7 +46,7 @@ constexpr std::uint64_t stored_stride(RowForm form, std::uint64_t width) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-// Where a row stands.
+// The place of a row.
 struct RowPlace {
   std::uint32_t rank;
   std::uint64_t row;  // in that rank's memory
@@ -65,9 +65,9 @@ struct StoredRows {
   std::uint64_t rows = 0;    // of all ranks
   int ranks = 0;
   int own = -1;  // the rank whose rows are in the reader's own memory; -1: none
-  // One of three translations. With `owner` and `row`, row `id` is row[id] of rank owner[id]. With
-  // `dealt`, ids are dealt out (dealt_place()). Without either, rank r has the rows starts[r] ..
-  // starts[r + 1] - 1, of which the first is its row 0.
+  // There are three translations. With `owner` and `row`, row `id` is row[id] of rank owner[id].
+  // With `dealt`, ids are dealt out (dealt_place()). Without either, rank r has the rows starts[r]
+  // .. starts[r + 1] - 1, beginning with its row 0.
   std::uint64_t starts[kMostStoreRanks + 1] = {};
   const std::uint32_t* owner = nullptr;
   const std::uint32_t* row = nullptr;

@@ -72,7 +72,7 @@ T needed(const std::optional<T>& value, const std::string& name, const std::stri
   return *value;
 }
 
-// Rank and world size from two variables of which both or neither must be set.
+// Returns rank and world size from two variables. Both or neither must be set.
 std::optional<WorldConfig> ranks(const std::string& rank, const std::string& size) {
   if (!variable(rank) && !variable(size)) return std::nullopt;
   WorldConfig config;

@@ -1,4 +1,4 @@
-// Sums over hosts, of which one rank each takes part: for arrays that ranks of a host have summed
+// Sums over hosts. One rank of each host takes part: for arrays that ranks of a host have summed
 // among themselves by faster means than the network.
 #pragma once
 

@@ -31,7 +31,7 @@ Failure failure_with_torch(const std::exception& error) {
   return is_of_cpu_allocator(error) ? failure_of(std::bad_alloc()) : failure_of(error);
 }
 
-// Returns the text by which ranks see that they fail alike. If memory does not suffice, it leaves
+// Returns the text that shows to ranks that they fail alike. If memory does not suffice, it leaves
 // out the memory that was free when each rank looked.
 std::string cause_of(const std::exception& error, const std::string& text) {
   const bool measured = dynamic_cast<const DoesNotFitError*>(&error) != nullptr;

@@ -1,5 +1,5 @@
-// Work in which ranks meet several times, and its errors: those of all ranks, and those of one rank
-// alone, for which the others would wait.
+// Work in which ranks meet several times, and its errors: errors of all ranks, and errors of one
+// rank alone, which the others would wait for.
 #pragma once
 
 #include <fmt/format.h>

@@ -77,7 +77,7 @@ class World {
   // Collective. Replaces `bytes`, of the same size on all ranks, by the bytes of `root`.
   virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
 
-  // Collective. Returns a way between ranks for another thread, which the world outlives.
+  // Collective. Returns a channel between ranks for another thread. The world outlives the channel.
   virtual std::unique_ptr<Channel> open_channel() = 0;
 
   // Tells whether all ranks run on one host (then they share memory).
@@ -85,9 +85,9 @@ class World {
   // Returns the ranks that run on this rank's host, this one among them, in ascending order.
   virtual const std::vector<int>& ranks_of_host() const = 0;
   // Collective when it is first called. Returns the ranks of this rank's host as a world of their
-  // own, in which ranks of other hosts take no part: they are numbered from 0 in the order of
-  // ranks_of_host(). If all are on one host it is this world. It lives as long as this one, and a
-  // rank that is lost on any host is an error there, too, with its number in this world.
+  // own, without the ranks of other hosts: they are numbered from 0 in the order of
+  // ranks_of_host(). If all ranks are on one host, it is this world. It lives as long as this one,
+  // and a rank that is lost on any host is an error there, too, with its number in this world.
   virtual World& host_world() { return *this; }
   // Returns the number of a rank of this world among all ranks of the run, for messages.
   virtual int number_of(int rank) const { return rank; }
@@ -98,23 +98,23 @@ class World {
 
   // Throws LostRankError if the liveness watch has lost a rank. For loops that wait on memory.
   virtual void check_alive() = 0;
-  // Must be called when an operation begins that is not World's and in which all ranks take part (a
-  // barrier on shared memory), so that a rank that has left without it is found out. `place`: where
-  // ranks meet, as new_place() has numbered it; a rank that waits elsewhere is found out, too.
+  // Must be called when all ranks begin an operation that is not World's, such as a barrier on
+  // shared memory. A rank that has left without it is then found out. `place`: the memory where
+  // ranks meet, as numbered by new_place(); a rank that waits elsewhere is found out, too.
   virtual void begin_operation(std::uint64_t place) { static_cast<void>(place); }
-  // Returns a number for memory on which ranks meet. All ranks call it in the same order.
+  // Returns a number for memory where ranks meet. All ranks call this in the same order.
   std::uint64_t new_place() { return places_++; }
   // Must be called when an operation that is not World's has failed with `error`, as it does when a
   // rank is lost. Waits for the verdict up to the timeout and throws its LostRankError. Without a
   // verdict, throws Error with this text.
   [[noreturn]] virtual void explain(const std::string& error);
-  // Tells all ranks that this one "failed REASON", where they wait for it in a way that only the
-  // end of their processes ends. Returns at once. As after any loss, calls throw LostRankError from
+  // Tells all ranks that this rank "failed REASON", if they wait for it in a way that only the end
+  // of their processes ends. Returns at once. As after any loss, calls throw LostRankError from
   // then on, and each process has another timeout to end by itself.
   virtual void declare_failed(const std::string&) {}
   // From watch() to unwatch(), the watch over ranks looks at the work, and ends its waits once a
-  // rank is lost or this one has left. A world of one looks at none. The work outlives its being
-  // watched.
+  // rank is lost or this rank has left. A world of one rank looks at no work. The work must live
+  // until unwatch().
   virtual void watch(WatchedWork&) {}
   virtual void unwatch(WatchedWork&) {}
   // Tells whether there is a watch: also in a world of one rank, if others are on other hosts.

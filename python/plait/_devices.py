@@ -30,7 +30,7 @@ def checked_device(device):
 
 
 def is_capturing():
-    """Returns whether torch.cuda.graph is capturing what this thread enqueues."""
+    """Returns whether torch.cuda.graph is capturing the work that this thread enqueues."""
     return torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
 
 

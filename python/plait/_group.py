@@ -87,7 +87,7 @@ def _opened(store, key):
 
 
 def _told(store, key, rank):
-    """Returns what rank 0 has told about its store."""
+    """Returns the facts that rank 0 has told about its store."""
     try:
         store.wait([key], datetime.timedelta(seconds=_SILENT))
     except RuntimeError:

@@ -103,7 +103,7 @@ def advise(model, data, *, ranks=None, device=None, strategy=None, partition=Non
 
     Args:
         model, data: as plait.parallelize takes them; data may also be anything that plait.Graph takes.
-        ranks: the number of ranks, on one host. None: those of this run.
+        ranks: the number of ranks, on one host. None: the number of this run.
         device: "cpu" or "cuda", or a torch.device. None: where the model is.
         strategy, partition: as in plait.Graph. None: open.
 

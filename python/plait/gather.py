@@ -1,4 +1,4 @@
-"""Rows of any nodes, of whichever rank, for decoders of links and other code of a model's own."""
+"""Rows of any nodes, whichever rank has them, for decoders of links and other code of a model's own."""
 
 import torch
 

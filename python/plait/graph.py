@@ -92,7 +92,7 @@ class Graph:
         ops.check_edges(edges.index, self._num_nodes, edges.weight)
         self._asked = partition, strategy, reorder, wire
         # {number of ranks: partition, strategy, order and wire type there}, and where they are in use. What one rank
-        # chooses within plait.alone() must not decide what it does together with the others.
+        # chooses within plait.alone() must not decide its work together with the others.
         self._placed, self._used = {}, set()
         self.place(partition or "edges", strategy or "auto", reorder or "none", wire or "fp32")
         self._owner_of_all = None  # made when first asked for
@@ -187,12 +187,12 @@ class Graph:
     @property
     def asked(self):
         """The partition, the strategy, the order and the type of rows on the wire that were asked for, or are used;
-        None for those that are open."""
+        None for choices that are open."""
         return self._here() if world_size() in self._used else self._asked
 
     @property
     def placing(self):
-        """What decides which rank has which row, for keys of what is kept of the edges."""
+        """The values that decide which rank has which row, for keys of anything that is kept of the edges."""
         return self.num_nodes, self.partition, self.reorder
 
     def place(self, partition, strategy, reorder, wire):
@@ -252,9 +252,9 @@ class Graph:
             averaged_edge_span: the mean distance between the ids of an edge's two ends.
             scattered: whether `plait reorder` and reorder="auto" find an order in which edges' ends are closer;
                 unless `communities` is False.
-            communities, largest_community: communities of at least two nodes, by which `plait reorder`
-                orders nodes, and the nodes of the largest; unless `communities` is False.
-            inner_edges, modularity: the part of the edges inside communities, and that part less the one
+            communities, largest_community: the number of communities of at least two nodes that `plait reorder`
+                orders nodes by, and the number of nodes of the largest; unless `communities` is False.
+            inner_edges, modularity: the part of the edges inside communities, and that part less the part
                 that is expected by chance.
         """
         numbers = ops.graph_statistics(self.edge_index, self.num_nodes, communities)

@@ -23,7 +23,7 @@ class NonEdges:
         num_nodes: N, or (sources, targets) of a graph between two sets of nodes. None: the number that edge_index
             has, or the largest id + 1.
         loops: whether a node and itself are a pair. None: only between two sets of nodes.
-        ascending: take pairs (u, v) with u < v alone, as those of an undirected graph.
+        ascending: take pairs (u, v) with u < v alone, as for an undirected graph.
 
     Raises ValueError for an id out of range, with its place.
     """

@@ -95,7 +95,7 @@ def parallelize(model, data, *, methods=("forward",), partition=None, strategy=N
 
 
 def _unbound(method, model):
-    """Returns a function of the model for what stands in a method's place in the model itself."""
+    """Returns a function of the model for the object that stands in a method's place in the model itself."""
     if isinstance(method, types.MethodType) and method.__self__ is model:
         return method.__func__
     return lambda self, *args, **kwargs: method(*args, **kwargs)
@@ -129,8 +129,8 @@ class _Calls:
     do at a call follows from counts that are the same on each, so calls of one rank alone have counts of their own.
 
     Attributes:
-        steps: the StepCounter of calls in training mode, by which dropout is drawn.
-        compared: the number of calls in training with gradients, at some of which ranks compare their weights.
+        steps: the StepCounter of calls in training mode; dropout draws by its steps.
+        compared: the number of calls in training with gradients; ranks compare their weights at some of these calls.
     """
 
     def __init__(self):
@@ -142,7 +142,7 @@ class _Ranks:
 
     def __init__(self, graph):
         self.graph = graph
-        self.own_methods = {}  # those that stand in the model itself, as they were
+        self.own_methods = {}  # the methods that stand in the model itself, as they were
         self._size = world_size()
         self._together, self._apart = _Calls(), _Calls()  # by all ranks, and by this one within plait.alone()
         seed = torch.tensor([torch.initial_seed() & (1 << 63) - 1])

@@ -1,7 +1,7 @@
 """Sums and means over the rows of all ranks, and the flow of gradients through them.
 
 There are two kinds of tensors: tensors that are the same on every rank (weights, a loss) and tensors
-of which each rank has its own rows (features, scores). `sum` and `mean` turn the second kind into the
+with each rank's own rows on that rank (features, scores). `sum` and `mean` turn the second kind into the
 first; a row's gradient then needs no data of other ranks. Using weights turns the first kind into
 the second: `of_all_ranks` sums the contributions of all ranks' rows to the weights' gradients.
 

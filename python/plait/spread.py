@@ -31,7 +31,7 @@ def spread(data, *, partition=None, strategy=None, reorder=None, wire=None, stri
     have the rows of data.edge_index.vertices. edge_label_index and edge_label stay whole on every rank, as do
     others whose names end in label_index: plait.gather reads the rows of their nodes. edge_weight, and others
     named edge_* with one row per edge, have the rows of edges into own nodes; layers use edge_weight if it is
-    passed to them. The weights of a plait.Graph and those in adj_t stay in it, and are always used.
+    passed to them. The weights of a plait.Graph and the weights in adj_t stay in it, and are always used.
 
     Raises NotImplementedError for attributes that list nodes, because they would need rows of other
     ranks, and ValueError, on every rank, if ranks pass different data.

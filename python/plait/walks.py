@@ -8,7 +8,7 @@ from plait._edges.ids import whole_ids
 from plait._edges.inputs import as_edges, whole_number
 from plait.graph import count_nodes
 
-_VISITS_AT_ONCE = 2**24  # of which a GPU keeps some copies
+_VISITS_AT_ONCE = 2**24  # a GPU keeps some copies of them
 
 
 class RandomWalks:
@@ -66,7 +66,7 @@ class RandomWalks:
         start (PinSAGE, Ying et al., KDD 2018, section 3.1).
 
         Returns (edge_index, visits): edge_index is (2, M), a column from a visited node to its start; visits is
-        (M,), float32: the steps that led there, over those to all nodes kept for this start, so that they are
+        (M,), float32: the steps that led there, over the steps to all nodes kept for this start, so that they are
         weights of a mean. Of a start's nodes the most visited come first.
 
         Raises ValueError as walk() does.

@@ -50,8 +50,8 @@ def init(group=None, *, rank=None, world_size=None, address=None):
     """Joins the ranks now, instead of at the first use, and says which ones. Collective. A process joins once.
 
     Args:
-        group: a process group of torch.distributed, of which this process is a member: its members become
-            the ranks, with their numbers there. None: the ranks that Plait would join at the first use.
+        group: a process group of torch.distributed that this process belongs to. Its members become the ranks,
+            with their numbers in the group. None: the ranks that Plait would join at the first use.
         rank, world_size, address: without a group and a launcher, the number of this process, the number of
             all, and "HOST:PORT", where rank 0 listens. All three, or none.
 
@@ -128,9 +128,9 @@ class alone:
                     ops.work_alone(_place is None and _looked is not None)
 
 
-_lock = threading.RLock()  # guards what follows
+_lock = threading.RLock()  # guards the variables below
 _place = None  # (rank, world size), once this process has joined
-_source = None  # the group or the address by which it has; None: the launcher
+_source = None  # the group or the address with which this process has joined; None: the launcher
 _alone = 0  # the number of alone() that hold
 _looked = None  # the process and the default group for which there was nobody to join
 _failed = False  # an error has ended this process's part

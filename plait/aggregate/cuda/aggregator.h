@@ -37,9 +37,9 @@ class GpuAggregator : public Aggregator {
   // Must be called before the host waits for the stream: the watch over ranks then finds a GPU
   // that hangs.
   virtual void about_to_wait() = 0;
-  // recorded_steps() returns the number of steps between GPUs that were recorded so far. Whoever
-  // replays some calls replay() with their number before, and with the cudaStream_t on which they
-  // will run; it throws LostRankError as forward() does.
+  // recorded_steps() returns the number of steps between GPUs that were recorded so far. A caller
+  // that is about to replay steps calls replay() with their number and with the cudaStream_t that
+  // they will run on; replay() throws LostRankError as forward() does.
   virtual std::uint32_t recorded_steps() const = 0;
   virtual void replay(std::uint32_t steps, void* stream) = 0;
   // Returns the number of passes over edges of pipelined and partial, the first over local edges; 1

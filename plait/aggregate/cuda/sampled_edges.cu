@@ -52,7 +52,7 @@ struct Rows {
   std::span<const EdgeOffset> begin() const { return {offsets, rows}; }
   std::span<const EdgeOffset> end() const { return {offsets + 1, rows}; }
 
-  // Appends the copies by which these move into a room's.
+  // Appends the copies that move these rows into the rows of a room.
   void move_in(const Rows& room, std::vector<PaddedCopy>& copies) const {
     const auto low = static_cast<std::uint32_t>(edges),
                high = static_cast<std::uint32_t>(edges >> 32);
@@ -73,7 +73,7 @@ struct Rows {
   }
 };
 
-// What an edge takes along when edges are turned round.
+// The data that an edge takes along when edges are turned round.
 struct EdgeEnd {
   Slot row;
   float weight;

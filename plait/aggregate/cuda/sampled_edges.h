@@ -55,7 +55,7 @@ SampleCounts sample_counts(const Aggregator& sample);
 // DoesNotFitError.
 std::vector<std::unique_ptr<Aggregator>> make_gpu_sample_rooms(std::span<const SampleCounts> rooms,
                                                                void* stream);
-// Appends the copies by which a sample moves into a room that it fits (fits()): to be enqueued on
+// Appends the copies that move a sample into a room that it fits (fits()). They must be enqueued on
 // the room's stream, before the sample is destroyed.
 void move_in(const Aggregator& sample, const Aggregator& room, std::vector<PaddedCopy>& copies);
 

@@ -9,7 +9,7 @@ namespace plait {
 
 // Copy bytes of any memory to the GPU, or from it, at the rate of the link: through pinned memory,
 // by all threads of the host. CUDA's own copy of memory that is not pinned takes one thread. Both
-// wait for all work of the GPU, as copy_to_gpu() and copy_to_host(), by which they copy few bytes.
+// wait for all work of the GPU, as copy_to_gpu() and copy_to_host(), which they call for few bytes.
 // They throw as check_cuda().
 void upload(void* to, const void* from, std::size_t bytes);
 void download(void* to, const void* from, std::size_t bytes);

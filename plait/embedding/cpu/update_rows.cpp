@@ -1,5 +1,5 @@
-// A thread takes blocks of rows. The rule is chosen outside of the loop over a row, of which the
-// compiler makes vectors.
+// A thread takes blocks of rows. The rule is chosen outside of the loop over a row, and the
+// compiler vectorises this loop.
 #include "plait/base/names.h"
 #include "plait/base/parallel.h"
 #include "plait/embedding/row_update.h"

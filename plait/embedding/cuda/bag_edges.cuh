@@ -35,7 +35,7 @@ struct OwnedEdges : DeviceEdges {
   DeviceArrays memory_;
 };
 
-// Where the edges of a reader's bags of a table go, and the rows of gradients that they read.
+// The places for the edges of a reader's bags of a table, and the rows of gradients that they read.
 struct EdgeTable {
   std::uint64_t edge = 0;  // the place of the first edge
   Slot row = 0;            // the number of the table's first row
@@ -70,7 +70,7 @@ struct Readers {
 void write_edges(const DevicePieces& pieces, const Readers& readers, const EdgeTable* tables,
                  const DeviceEdges& to, cudaStream_t stream);
 
-// Where gradients are gathered.
+// The memory that gradients are gathered in.
 struct GatheredGradients {
   float* sums = nullptr;
   Slot* places = nullptr;  // null: of none

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kBatch = 4;
 
-// What the kernels take of MaximaSums.
+// The part of MaximaSums that the kernels take.
 struct View {
   const RowGroup* groups;
   std::uint32_t count;

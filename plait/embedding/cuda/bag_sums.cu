@@ -212,7 +212,7 @@ class BagStream {
   struct BatchBits {
     unsigned rows, counts, ends;
   };
-  // Adds the rows of a batch, of which each bag has some that stand one behind the other.
+  // Adds the rows of a batch. The rows of each bag stand one behind the other.
   __device__ void add_batch(const Row (&loaded)[kRows], const Weights& of_id, BatchBits bits) {
     unsigned done = 0;
 #pragma unroll 1

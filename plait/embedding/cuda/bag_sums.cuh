@@ -30,14 +30,14 @@ struct DevicePieces {
   const DevicePiece* at = nullptr;
   std::uint64_t tables = 0, width = 0;
   int rank = 0, ranks = 1;
-  int vec = 1;  // numbers of a row that a lane takes, of which pieces, rows and sums have multiples
+  int vec = 1;  // numbers of a row that a lane takes; pieces, rows and sums have multiples of it
   BagMode mode = BagMode::sum;
   DType type = DType::f32;  // of the numbers of rows
 };
 
-// Where sums of a reader's bags go. `whole`: samples x tables x width, for pieces of which a sum
-// has all rows. `parts`: rows of `width`, that of rank r, bag b and divided table d at row (d *
-// ranks + r) * per_table + b; written only if the bag names a row of the rank.
+// The memory for sums of a reader's bags. `whole`: samples x tables x width, for pieces that have
+// all rows of a sum. `parts`: rows of `width`; the sum of rank r, bag b and divided table d is row
+// (d * ranks + r) * per_table + b, which is written only if the bag names a row of the rank.
 struct BagSums {
   float* whole = nullptr;
   float* parts = nullptr;
@@ -68,19 +68,19 @@ class BagWorks {
   std::vector<BagWork> works_;
   std::uint32_t blocks_ = 0;
 };
-// Returns the most numbers of so many bytes that a lane takes of a row: those of 16 bytes. It may
-// take four, or one, instead.
+// Returns the most numbers of so many bytes that a lane takes of a row: as many as 16 bytes hold.
+// It may take four numbers, or one, instead.
 constexpr int most_bag_columns(std::size_t bytes) { return static_cast<int>(16 / bytes); }
 // Enqueues these sums, but not maxima. works_there: a copy of works() in memory of the GPU.
 void sum_bags(const DevicePieces& pieces, const BagWorks& works, const BagWork* works_there,
               cudaStream_t stream);
-// Enqueues the maxima of a reader's bags from this rank's pieces; those of replicated tables only
+// Enqueues the maxima of a reader's bags from this rank's pieces; maxima of replicated tables only
 // if the reader is this rank (`own`).
 void take_maxima(const DevicePieces& pieces, const DeviceBags& bags, bool own, const BagSums& to,
                  cudaStream_t stream);
-// Enqueues the collection of what others have summed for this rank: copies columns of `from.whole`
-// that others have, and adds `from.parts` in the order of ranks, to `out`, which has the rest and
-// no parts.
+// Enqueues the collection of the sums that others have made for this rank: copies the columns of
+// `from.whole` that others have, and adds `from.parts` in the order of ranks, to `out`, which has
+// the rest and no parts.
 void collect_bags(const DevicePieces& pieces, const DeviceBags& bags, const BagSums& from,
                   const BagSums& out, cudaStream_t stream);
 

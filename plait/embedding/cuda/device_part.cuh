@@ -1,4 +1,4 @@
-// Where the arrays of a rank's part of the heap on GPUs stand, in a step on embedding tables.
+// The arrays of a rank's part of the heap on GPUs, in a step on embedding tables.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct DeviceBatch {
   std::uint64_t ids_of(std::size_t t) const { return starts[t + 1] - starts[t]; }
 };
 
-// Where the arrays of a rank's part of the heap stand.
+// The arrays of a rank's part of the heap.
 struct DevicePart {
   DeviceBags bags;
   // per_table x tables x width: sums, or their gradients, and the places of maxima. A rank alone

@@ -1,5 +1,5 @@
-// The numbers by which rows that edges name are found and their neighbour groups are placed: the
-// common part of named_rows.cu and sum_by_row.cu. Internal to this room.
+// The counts with which named_rows.cu and sum_by_row.cu find the rows that edges name, and place
+// the neighbour groups of these rows. Internal to this room.
 #pragma once
 
 #include "plait/base/lower_bound.h"
@@ -11,16 +11,16 @@ namespace plait {
 using CountWord = unsigned long long;  // for atomicAdd()
 static_assert(sizeof(CountWord) == sizeof(std::uint64_t));
 
-// Per group of tables, numbers of neighbour groups with many edges and with few, of partial sums,
-// and of rows that are cut into few groups and into many.
+// For each group of tables, the numbers of neighbour groups with many edges and with few edges, of
+// partial sums, and of rows that are cut into few groups and into many groups.
 struct GroupCounters {
   CountWord long_groups, short_groups, partial_sums, few, hubs;
 };
 inline constexpr std::uint64_t kGroupCounters = sizeof(GroupCounters) / sizeof(CountWord);
 inline constexpr EdgeOffset kFewEdges = kShortInLarge;  // the most edges of a group with few
 
-// NamedRows::found_: the number of rows; by table and the end the number of rows before it; by
-// group of tables the counts of its neighbour groups; likewise, how many of these are placed.
+// The layout of NamedRows::found_: the number of rows; for each table, and for the end, the number
+// of rows before it; for each group of tables its counts, and how many of them are placed.
 struct FoundRows {
   std::uint64_t* rows;
   std::uint64_t* before;

@@ -119,7 +119,7 @@ SumOfGroup GpuGradients::shared_sum(const BackwardStep& step, const NamedRows& r
           .done = &shared_};
 }
 
-// Adds the sums of all ranks, of which there are several (EmbeddingLayout), in the order of ranks.
+// Adds the sums of all ranks in the order of ranks. There are several ranks (EmbeddingLayout).
 // Sums of other tables, which were enqueued behind the sums of replicated ones, go on meanwhile.
 void GpuGradients::join(const BackwardStep& step, SymmetricHeap& heap,
                         std::vector<GpuRowGradients>& found) {

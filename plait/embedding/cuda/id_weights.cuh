@@ -13,7 +13,7 @@ struct IdProducts {
 };
 
 // Enqueues the products of this rank's rows with `gradients`, samples x tables x width, of a
-// reader's bags; those of replicated tables only if the reader is this rank (`own`).
+// reader's bags; products of replicated tables only if the reader is this rank (`own`).
 void multiply_rows(const DevicePieces& pieces, const DeviceBags& bags, bool own,
                    const float* gradients, const IdProducts& to, cudaStream_t stream);
 // Enqueues the sums of shares in the order of ranks, one per id, 0 for padding, of this rank's

@@ -116,7 +116,7 @@ class GpuExchange : public Exchange {
   const Side& side(Direction direction) const {
     return direction == Direction::against && backward_ ? *backward_ : *forward_;
   }
-  // What a strategy was made ready for. `kind`: of PassesUse, or zeros.
+  // The work that a strategy was made ready for. `kind`: of PassesUse, or zeros.
   enum class For { sum, gather, passes, link_part, sum_part };
   struct Ready {
     const Side* side;

@@ -44,7 +44,7 @@ struct BlockSum {
   float* slope_sum;            // += sum of w r x; of pairs
 };
 
-// Adds a block with `Vectors` registers, of which the last is used in part if `Partial`.
+// Adds a block with `Vectors` registers. The last register is used in part if `Partial`.
 template <std::size_t Vectors, bool Partial, bool Pair>
 void add_block(const BlockSum& a) {
   constexpr std::size_t kWhole = Partial ? Vectors - 1 : Vectors;

@@ -33,7 +33,7 @@ struct Terms {
   const float *a, *b, *m, *factor;
   Float8 slope;
 
-  // `edge`: its place in the lists; `row`: that of a.
+  // `edge`: the edge's place in the lists; `row`: the row of a.
   Terms(const EdgeValues& args, std::uint64_t row, EdgeOffset edge)
       : a(reads_a(kTerm) ? args.a + row * args.width() : nullptr),
         b(reads_b(kTerm) ? args.edges.x.row(args.edges.columns[edge]) : nullptr),

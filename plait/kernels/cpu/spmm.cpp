@@ -102,7 +102,7 @@ template <std::size_t Lines, bool Aligned, class T>
 }
 
 // Makes the sums of all segments of at most kPieceEdges edges, for one slice of `Vectors`
-// registers, of which the last is used in part if `Partial`.
+// registers. The last register is used in part if `Partial`.
 template <std::size_t Vectors, bool Partial, bool Weighted, class Rows>
 void sum_segments(const SpmmArgs& args, const Segments& segments, const Slice& slice) {
   using T = std::remove_cvref_t<decltype(*std::declval<Rows>()(0))>;

@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // ds = <h, v> - ds, for each head of each row: blockDim.x lanes, a power of two up to a warp, work
-// on one. Rows of h may have gaps, those of v have none.
+// on one head. Rows of h may have gaps, rows of v have none.
 struct Products {
   const float* h;
   std::uint64_t h_stride;

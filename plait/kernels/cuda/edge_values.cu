@@ -220,7 +220,7 @@ struct GpuEdgeGroups::Groups {
 
 namespace {
 
-// Tells whether all rows can be read four floats at a time, no four of which are of two heads.
+// Tells whether all rows can be read four floats at a time, each four from one head.
 bool in_vectors(const View& v) {
   return v.features % 4 == 0 && on_16_bytes(v.a) && on_16_bytes(v.b) && on_16_bytes(v.m) &&
          on_16_bytes(v.factor) && on_16_bytes(v.out);

@@ -14,7 +14,7 @@ namespace plait::get_detail {
 
 inline constexpr int kStages = kGetStages;  // batches of a warp in shared memory
 
-// How remote rows are read, and whether groups may have more edges than a warp has lanes.
+// The ways to read remote rows, and whether groups may have more edges than a warp has lanes.
 enum class Way {
   load,        // by warps, which wait for them
   fetch,       // by warps, one batch ahead
@@ -145,7 +145,7 @@ class GetWarp {
                         kLong = takes_long_groups(kWay), kInStep = in_step(kWay),
                         kByNvshmem = by_nvshmem(kWay);
   using Sum = Piece<kVec>;
-  // How a lane knows the remote row of its edge: by its address, or for NVSHMEM by its slot.
+  // A lane knows the remote row of its edge by this: its address, or for NVSHMEM its slot.
   using Remote = std::conditional_t<kByNvshmem, Slot, const float*>;
 
   // shared: memory of the block, kStages x kBatch x kWarp sums per warp, then kWarp RowToCopy per

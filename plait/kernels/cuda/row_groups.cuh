@@ -62,9 +62,9 @@ class RowGroups {
   RowGroup* room_for_groups() { return groups_.data(); }
   CutRow* room_for_cut_rows() { return cut_.data(); }
   GroupCounts counts() const;
-  // Appends the copies by which the groups of another matrix move into this room: of `rows` rows,
-  // behind which there are rows without edges up to `room_rows`. Its counts are at most those of
-  // the room, where the room has groups for each of its rows besides those of rows that are cut
+  // Appends the copies that move the groups of another matrix into this room. The matrix has `rows`
+  // rows; rows without edges follow up to `room_rows`. Its counts are at most the counts of the
+  // room, where the room has groups for each of its rows besides the groups of rows that are cut
   // (fits() in sample_counts.h). Groups that are then left over have no edges, and cut rows that
   // are left over no groups: kernels write nothing for them, or a partial sum that no row reads.
   void take(const RowGroups& from, std::uint64_t rows, std::uint64_t room_rows,
@@ -73,8 +73,8 @@ class RowGroups {
   // The last short_size() groups are those with few edges (short_group() in row_cut.h). It is 0 if
   // groups are long on average: then all are in the order of clusters.
   std::uint32_t short_size() const { return short_; }
-  // The groups, the rows that were cut, of which the last hubs() have many groups, and the row of
-  // each partial sum, with their numbers.
+  // The groups, the rows that were cut, and the row of each partial sum, with their numbers. The
+  // last hubs() of the rows that were cut have many groups.
   const RowGroup* groups() const { return groups_.data(); }
   std::uint32_t size() const { return static_cast<std::uint32_t>(groups_.size()); }
   const CutRow* cut_rows() const { return cut_.data(); }

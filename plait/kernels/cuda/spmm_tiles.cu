@@ -82,7 +82,7 @@ struct Tile {
         edges(static_cast<int>(end.edge - begin.edge)) {}
 };
 
-// The products of a thread's edges, of which number k is kEvenThreads x k + its own in the tile.
+// The products of a thread's edges. Its edge k is edge kEvenThreads x k + threadIdx.x of the tile.
 template <class X, int kWidth, bool kWeighted, bool kWhole>
 struct Products {
   NarrowRow<X, kWidth, kWhole> rows[kEvenItems];
@@ -118,8 +118,8 @@ __device__ __forceinline__ void load_tile(const SpmmView& a, const EdgeOffset* o
       products.rows[k].load(x + std::uint64_t{column[k]} * a.x_stride);
 }
 
-// What a thread found on its walk: the sums of the rows that ended, in order; the first of them
-// lacks what earlier threads have of it.
+// The results of a thread's walk: the sums of the rows that ended, in order. The first sum lacks
+// the part that earlier threads have.
 template <int kWidth>
 struct Walk {
   int first_row = 0;

@@ -158,7 +158,7 @@ class GpuRates {
     check_cuda(cudaMemcpyAsync(to, from, bytes, kind, stream_.get()), "a copy");
   }
 
-  // Returns the median seconds that the slowest rank's GPU takes for what `work` enqueues.
+  // Returns the median seconds that the slowest rank's GPU takes for the work that `work` enqueues.
   double seconds_of(const std::function<void()>& work) {
     std::vector<double> seconds;
     for (int r = 0; r <= kRepetitions; ++r) {

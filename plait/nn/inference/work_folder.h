@@ -29,7 +29,7 @@ struct Reached {
   std::uint64_t stage = 0, rows = 0;
 };
 
-// Where the folder is.
+// The place of the folder.
 struct WorkPlace {
   std::string path;   // or empty: in a folder that this user can find, and nobody can guess,
   std::string begin;  // whose path begins so

@@ -268,8 +268,8 @@ std::uint64_t value_scratch(const AnyCsr& graph) {
   return std::max(of_block, std::min(264 * of_block, GpuNeighbourSampler::kMostValueScratch));
 }
 
-// Returns the memory of NCCL on a GPU on which only cooperative batches need it; that of a strategy
-// which joins NCCL is in the plan.
+// Returns the memory of NCCL on a GPU where only cooperative batches need it. The plan has the
+// memory of a strategy that joins NCCL.
 std::uint64_t nccl_of_sharing(const Partition& partition, const TrainConfig& config) {
   const auto ranks = static_cast<std::uint64_t>(partition.parts());
   const bool shared = config.sampled->cooperative && ranks > 1;

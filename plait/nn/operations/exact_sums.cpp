@@ -87,7 +87,7 @@ class Block {
   torch::Tensor whole_, high_, low_;
 };
 
-// Exact sums of whole numbers, each up to 2^53, of which there may be 2^26.
+// Exact sums of up to 2^26 whole numbers, each up to 2^53.
 class Carried {
  public:
   void add(const torch::Tensor& whole) {

@@ -1,4 +1,4 @@
-// Sums and products of matrices of which no bit depends on the order of summing: not on how rows
+// Sums and products of matrices whose bits do not depend on the order of summing: not on how rows
 // are spread over ranks, nor on blocks, threads or the device's library of products.
 //
 // Each number is rounded to a whole multiple of a unit, 2^-42 of a power of two that no number of
@@ -37,7 +37,7 @@ torch::Tensor exact_column_products(const torch::Tensor& a, const torch::Tensor&
 torch::Tensor exact_column_sums(const torch::Tensor& x, GraphHandle& graph);
 
 // Collective. Returns the sums of the rows of each group over all ranks, groups x width, on all
-// ranks. `group` (int64) has the number of each own row's group, of which none has more than `most`
+// ranks. `group` (int64) has the number of each own row's group. No group has more than `most`
 // rows.
 torch::Tensor exact_group_sums(const torch::Tensor& x, const torch::Tensor& group,
                                std::int64_t groups, std::uint64_t most, GraphHandle& graph);

@@ -27,10 +27,10 @@ struct SampleScales {
   torch::Tensor inverse_degree;  // one per own row: as GraphHandle's, by the sample's edges
 };
 
-// Where rows of a sample's inputs come from, for share_rows().
+// The origin of the rows of a sample's inputs, for share_rows().
 struct RowSharing {
   SharedRows rows;
-  torch::Tensor sent, places;  // on a GPU: those of `rows`, int64, there
+  torch::Tensor sent, places;  // on a GPU: the same arrays of `rows`, int64, there
 };
 
 // One rank's part of a graph with its aggregator. Collective calls are made by all ranks in the
@@ -91,8 +91,8 @@ class GraphHandle : public torch::CustomClassHolder {
   // Returns 1 / sqrt(degree), 0 where that is not positive: both sides of GCN's normalisation.
   // inputs() floats on device(), made once. The degree of a sample is by the edges of the graph.
   const torch::Tensor& gcn_normalization();
-  // Returns the factor by which the sum over a sample's edges estimates the sum over all edges of
-  // each own row, without bias; undefined unless it is a sample.
+  // Returns for each own row the factor that turns the sum over a sample's edges into an estimate,
+  // without bias, of the sum over all edges; undefined unless the graph is a sample.
   torch::Tensor sum_scale() const { return scales_ ? scales_->sums : torch::Tensor(); }
   // Returns 1 / number of edges, 0 for rows without edges: a mean's scale. own() floats on
   // device(), made once.

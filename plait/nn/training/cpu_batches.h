@@ -1,4 +1,4 @@
-// The parts of a batch of samples on the CPU, whoever has sampled.
+// Makes the parts of a batch of samples on the CPU, whichever sampler has drawn the samples.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@ namespace plait {
 
 class CpuBatches {
  public:
-  // The dataset and the graph outlive this.
+  // The dataset and the graph outlive this object.
   CpuBatches(const Dataset& dataset, const SampledGraph& graph, Normalize normalize)
       : dataset_(dataset), graph_(graph), normalize_(normalize) {}
 
@@ -18,7 +18,7 @@ class CpuBatches {
   MadeBatch batch(std::span<const std::uint64_t> seeds,
                   std::span<const std::uint64_t> inputs) const;
   // Returns a hop as a layer reads it: `hop` of the sample, which is hop `number` of the settings.
-  // Its targets are the first vertices of the sample. `times`: of the seeds, if there are times.
+  // Its targets are the first vertices of the sample. `times`: the seeds' times, if there are any.
   LayerSample layer(const Sample& sample, std::size_t hop, std::size_t number,
                     std::span<const std::int64_t> times) const;
 

@@ -15,7 +15,7 @@ namespace {
 
 // Returns GCN's normalisation of all vertices; nothing for other models.
 std::vector<float> normalization_of(const Dataset& dataset, const ModelConfig& model) {
-  constexpr std::uint64_t kRows = 4096;  // of which copies are made at a time
+  constexpr std::uint64_t kRows = 4096;  // rows that are copied at a time
   if (model.kind != "gcn") return {};
   std::vector<float> values;
   values.reserve(dataset.vertices());

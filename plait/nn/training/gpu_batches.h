@@ -22,8 +22,8 @@ namespace plait {
 
 class GpuBatches {
  public:
-  // Collective, as make_gpu_samples(). `owners`: the partition by which features that are shared
-  // out over GPUs stand with their vertices, which outlives this; or null.
+  // Collective, as make_gpu_samples(). `owners`: if features are shared out over GPUs with their
+  // vertices, the partition of these vertices, which outlives this; else null.
   GpuBatches(World& world, const Dataset& dataset, const SampledGraph& graph,
              const TrainConfig& config, std::uint64_t ahead, const Partition* owners = nullptr);
 

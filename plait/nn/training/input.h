@@ -24,7 +24,7 @@ Normalize resolved(Normalize normalize, const Features& features);
 // The vertices whose features a rank reads, in any order.
 struct InputVertices {
   VertexList ids;      // int64, on the CPU unless said otherwise
-  VertexList numbers;  // those before renumbering, by which dropout is keyed
+  VertexList numbers;  // the ids before renumbering, which key dropout
 };
 // Returns the vertices that a rank owns.
 InputVertices input_vertices(const Partition& partition, int rank);
@@ -33,7 +33,7 @@ InputVertices input_vertices(const Partition& partition, int rank);
 // table/table_layout.h). Arrays are shared.
 TableSource input_rows(const Features& features, Normalize normalize);
 
-// Features as they are read: those of a dataset, which outlive this, or rows that are made
+// Features as they are read: a dataset's features, which outlive this, or rows that are made
 // (TrainConfig::made_rows), whose width the dataset's features have.
 struct FeatureSource {
   FeatureSource(const Features& given, TableSource made_rows = {})  // NOLINT: a plain wrapper
@@ -76,7 +76,7 @@ class InputFeatures {
 
   std::int64_t width() const { return width_; }
   bool is_sparse() const { return sparse_ != nullptr; }
-  // Returns the vertices, and their numbers before renumbering, by which dropout is keyed.
+  // Returns the vertices, and their numbers before renumbering, which key dropout.
   const VertexList& vertices() const { return vertices_; }
   const VertexList& numbers() const { return numbers_; }
 

@@ -29,7 +29,7 @@ class SampledGraph {
   SampledGraph(const Dataset& dataset, const ModelConfig& model, const SampledTraining& sampled);
 
   const AnyCsr& csr() const { return csr_; }
-  // The values by which samples are drawn. Samples are disjoint if there are times.
+  // The settings and values that samples are drawn by. Samples are disjoint if there are times.
   const SampleSettings& settings() const { return settings_; }
   SampleValues values() const;
   bool drawn_by_values() const { return settings_.disjoint || by_weight_; }

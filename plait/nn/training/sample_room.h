@@ -32,7 +32,7 @@ class SampleRoom {
              const Dropout& dropout);
 
   bool fits(const SampledBatch& batch) const;
-  // Enqueues the copies by which a batch that fits moves in; it may be destroyed then.
+  // Enqueues the copies that move in a batch that fits; the batch may be destroyed then.
   void take(const SampledBatch& batch);
 
   // The batch, as SampledBatch has it; all of the tensors are as large as the room.

@@ -261,7 +261,7 @@ SampledBatch SampledBatches::trial(std::int64_t step, const GraphRef& placed) {
 
 namespace {
 
-// The values by which samples are drawn.
+// Checks the weights and times that decide how samples are drawn.
 void check_sample_values(const Dataset& dataset, const SampledTraining& s) {
   require<UsageError>(!s.by_weight || is_weighted(dataset.graph),
                       "{} has no edge weights; leave out --by-weight", dataset.name);

@@ -60,7 +60,7 @@ struct TrainResult {
   StructurePlace structure = StructurePlace::automatic;  // that was chosen, if GPUs sample
   std::int64_t replayed_steps =
       0;                      // steps on samples that rank 0 did not enqueue anew, in this run
-  TrialWay way;               // by which the last epochs were taken
+  TrialWay way;               // the way of the last epochs
   std::vector<Trial> trials;  // the trials of ways, if there were some
   bool trials_ended = false;  // and the best way stayed
 

@@ -43,7 +43,7 @@ struct Trainer::State {
   Dropout dropout;
   std::vector<torch::Tensor> parameters;
   std::vector<torch::Tensor> kept, best;  // parameters and buffers, now and of the best epoch
-  torch::Tensor gradients;                // one array, of which the parameters' gradients are views
+  torch::Tensor gradients;                // one array; the parameters' gradients are views of it
   torch::Tensor share_of_one;             // factor of the loss of one training example
   torch::Tensor epoch_at;  // one int32: the epoch under way, which a recorded step reads
   Adam optimizer;
@@ -111,8 +111,8 @@ struct Trainer::State {
   torch::Tensor score() const;
   // Sums over ranks the given loss, whether to stop, the validation loss, and the metric's counts.
   EpochResult evaluate(int epoch, double loss, bool& stop);
-  // Collective. Sums these numbers, of which the first kOfAllRanks are of all ranks, and the rest
-  // of those that share out the graph.
+  // Collective. Sums the first kOfAllRanks of these numbers over all ranks, and the other numbers
+  // over the ranks that share out the graph.
   static constexpr std::size_t kOfAllRanks = 2;
   void sum_over_all(std::vector<double>& sums);
   // Keeps the weights if this epoch is the best so far.

@@ -1,5 +1,5 @@
-// Trials of a training's ways while it runs (plan/optimiser.h): before an epoch the graph is placed
-// anew if another way is to be tried, and after it the slowest rank's time is told.
+// Tries ways of moving rows while a training runs (plan/optimiser.h): places the graph anew before
+// an epoch if another way is to be tried, and tells the optimiser the slowest rank's time after it.
 #pragma once
 
 #include <cstddef>
@@ -18,17 +18,17 @@ class Trials {
     int warm_up;
     double seconds;
   };
-  // Collective. Replaces the training's graph by one that is placed in this way; `fits`: it was
-  // placed so before. Throws DoesNotFitError on all ranks; then no graph is placed.
+  // Collective. Replaces the training's graph by a graph that is placed for this way; `fits`: it
+  // was placed so before. Throws DoesNotFitError on all ranks; then no graph is placed.
   using Place = std::function<Placed(const TrialWay& way, bool fits)>;
 
-  // `first`: of the first way, which is placed already. Collective if there are several ways.
-  // `world` outlives this.
+  // `first`: the placing of the first way, which is placed already. Collective if there are several
+  // ways. `world` outlives this.
   Trials(World& world, const std::vector<TrialWay>& ways, const Placed& first);
 
   // Both are collective until the trials have ended, and then do nothing.
   void before_epoch(const Place& place);
-  // `seconds`: of this rank's step.
+  // `seconds`: the time of this rank's step.
   void after_epoch(double seconds, int epochs_left);
 
   const Optimiser& optimiser() const { return optimiser_; }

@@ -20,7 +20,7 @@ struct RowSums {
   EdgeOffset edges() const { return row.size(); }
 };
 
-// Turns each block of which fewer sums than rows would come into sums (sums_are_fewer, quality.h).
+// Turns a block into sums if fewer sums than rows of it would come (sums_are_fewer, quality.h).
 // Returns by block the sums that its owner is to make, none for blocks that stay as they are.
 // Takes, for a while, as much memory again as the shard. Waits for the stream. Throws
 // DoesNotFitError.

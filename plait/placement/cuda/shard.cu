@@ -41,7 +41,7 @@ struct Count {
   __host__ __device__ std::uint32_t operator()(std::uint8_t mark) const { return mark; }
 };
 
-// The numbers by which the places of each rank become slots.
+// The numbers that turn the places of each rank into slots.
 struct Numbering {
   std::uint64_t starts[kMostRanks + 1];
   std::uint64_t slot[kMostRanks];    // of the rank's first place

@@ -60,7 +60,7 @@ struct LabelledEnds {
   __device__ bool inside(int k) const { return any[k] && a[k] == b[k]; }
 };
 
-// Counts edges between communities, and, by community, those inside.
+// Counts the edges between communities, and, by community, the edges inside it.
 __global__ void __launch_bounds__(kThreads)
     count(const __grid_constant__ LabelledEdges in, Count* between, Count* inside,
           std::uint8_t* read) {
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(kThreads)
   __shared__ typename Sum::TempStorage scratch;
   __shared__ std::uint32_t common;
   const LabelledEnds ends(in, read);
-  // In most blocks one community has most edges inside: that of any of them, as a guess.
+  // In most blocks one community has most edges inside. The guess is the community of any of them.
   if (threadIdx.x < kWarp) {
     std::uint32_t any = kNoLabel;
 #pragma unroll

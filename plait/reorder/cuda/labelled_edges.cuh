@@ -36,7 +36,7 @@ auto with_key_of(int bits, Act act) {
   return 2 * bits <= 32 ? act(std::uint32_t{}) : act(std::uint64_t{});
 }
 
-// Where keys are written, in any order.
+// The arrays that keys are written to, in any order.
 template <class Key>
 struct KeysOut {
   Count* written;  // the number of them; zero before

@@ -1,4 +1,4 @@
-// New numbers for communities: those that are marked come first, and both kinds keep their order.
+// Gives communities new numbers: marked ones come first, and both kinds keep their order.
 // Labels in use are marked to make them dense; communities with edges, to forget the others.
 #include <cub/device/device_scan.cuh>
 

@@ -28,7 +28,7 @@ struct RoundCounts {
 // Lists of rows in memory of the GPU, which this object owns. Members throw DoesNotFitError.
 class RowLists {
  public:
-  // `offsets`: those of the quotient, communities + 1. Waits for the stream.
+  // `offsets`: the quotient's offsets, communities + 1. Waits for the stream.
   RowLists(const EdgeOffset* offsets, std::uint32_t communities, cudaStream_t stream);
 
   std::uint32_t size(RowList list) const { return counts_[list]; }

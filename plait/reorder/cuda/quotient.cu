@@ -40,8 +40,8 @@ __global__ void sum_modularity(const std::uint64_t* degrees, const std::uint64_t
         degrees, outer, begin, min(begin + kModularityPiece, std::uint64_t{communities}), total);
 }
 
-// Returns the quotient of `count` edges between communities, of which those of both directions
-// count twice. `written` is a zero.
+// Returns the quotient of `count` edges between communities, where edges of both directions count
+// twice. `written` is a zero.
 template <class Key>
 DeviceQuotient count_between(const LabelledEdges& edges, std::uint64_t count, Count* written,
                              std::uint32_t communities, cudaStream_t stream) {

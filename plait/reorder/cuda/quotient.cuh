@@ -27,7 +27,7 @@ struct DeviceQuotient {
   DeviceArray<EdgeOffset> offsets;  // communities + 1
   DeviceArray<std::uint32_t> neighbours;
   DeviceArray<std::uint64_t> weights;
-  DeviceArray<std::uint64_t> degrees, outer;  // edge ends, and those of edges to other communities
+  DeviceArray<std::uint64_t> degrees, outer;  // edge ends, and ends of edges to other communities
   std::uint64_t total = 0;                    // edge ends in all
   std::uint32_t communities = 0;
 

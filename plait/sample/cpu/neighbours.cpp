@@ -36,7 +36,7 @@ constexpr std::uint64_t kShared = 16384;  // edges of a hop from which it is wor
 // One edge with its neighbour takes so many bytes, in a sample and in the tensors that callers make
 // of it.
 constexpr std::uint64_t kEdgeBytes = 44;
-constexpr std::uint64_t kTargetsAhead = 16;  // of which memory is fetched before use
+constexpr std::uint64_t kTargetsAhead = 16;  // targets whose memory is fetched before use
 
 // Calls of next() for consecutive blocks, in order and one at a time, as blocks become ready.
 class InOrder {

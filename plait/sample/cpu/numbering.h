@@ -19,7 +19,7 @@
 namespace plait {
 
 inline constexpr std::uint32_t kNoNumber = std::numeric_limits<std::uint32_t>::max();
-// The number of edges by which places of the table are fetched before use.
+// Places of the table are fetched so many edges before their use.
 inline constexpr std::size_t kTableAhead = 24;
 
 class Numbering {
@@ -125,7 +125,7 @@ class Numbering {
   Sample& sample_;
   std::uint64_t found_;
   std::vector<std::vector<Run>> runs_;  // by tree
-  std::uint32_t tree_ = kNoNumber;      // the one of which the table holds numbers
+  std::uint32_t tree_ = kNoNumber;      // the tree whose numbers the table holds
 };
 
 }  // namespace plait

@@ -1,5 +1,5 @@
-// The random numbers of one vertex, one after the other: those of VertexDraws::below(), but a block
-// of the generator is made once for all its numbers.
+// The random numbers of one vertex, one after the other: the same as from VertexDraws::below(), but
+// a block of the generator is made once for all its numbers.
 #pragma once
 
 #include <algorithm>

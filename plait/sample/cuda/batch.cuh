@@ -11,7 +11,7 @@
 //   marking  E (4 slot + 4 place written) + E places looked up at random
 //   numbers  E (4 + 4 read, 4 written) + 8 D written, and E / 4 bytes looked up at random
 // The third hop of a batch of 512 with fan-out 30,30,30 in ogbn-products has 9.2 M edges: 590 MB in
-// all, of which 295 MB are random sectors. At the 1.0 TB/s that random sectors of 32 bytes reach on
+// all, 295 MB of them in random sectors. At the 1.0 TB/s that random sectors of 32 bytes reach on
 // an H200 and 3.5 TB/s for the rest, they take 0.29 + 0.08 ms; 28 M accesses to the L2 cache at
 // some 140 G/s take 0.2 ms. So 9.7 M edges take 0.6 to 0.7 ms with the first hops and the launches
 // of 24 kernels: 14 to 16 G edges a second. The sectors of a row with fewer than 240 edges are read

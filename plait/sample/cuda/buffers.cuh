@@ -60,7 +60,7 @@ struct GpuSampleBuffers::Memory {
   DeviceArray<std::byte> slots, scratch;
   DeviceArray<std::uint32_t> bits, before;
   DeviceArray<std::uint64_t> tables, total, eligible;
-  // Places (places.cuh): those of vertices, or slots of a hash table and its keys.
+  // Places (places.cuh): places of vertices, or slots of a hash table and its keys.
   DeviceArray<std::uint32_t> place;
   DeviceArray<HashPlaces::Key> keys;
   std::uint64_t emptied = 0;  // places from the first on that hold no vertex between samples

@@ -27,7 +27,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr unsigned kMostBlocks = 8192;
 
-// Called by whole warps, of which `lanes` consecutive lanes share a target; lane i of them draws
+// Called by whole warps. Each `lanes` consecutive lanes share a target; lane i of these lanes draws
 // number i. Returns its position among the target's edges, if it `draws`; else i.
 __device__ std::uint64_t settle_in_warp(const HopArgs& hop, const Target& t, bool draws, unsigned i,
                                         unsigned lane) {

@@ -9,7 +9,7 @@
 
 namespace plait {
 
-// What the host knows about a hop when it enqueues it: at most so many.
+// The bounds that the host knows for a hop when it enqueues it: at most so many targets and edges.
 struct HopBounds {
   std::uint64_t targets, edges;
 };

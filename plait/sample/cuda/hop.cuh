@@ -42,7 +42,7 @@ struct HopArgs {
   static constexpr std::uint64_t kEverything = ~std::uint64_t{0};
 
   std::uint64_t key;         // of the batch
-  std::uint32_t first_tree;  // number by which draws of tree 0 are keyed, others by the next ones
+  std::uint32_t first_tree;  // keys the draws of tree 0; the next numbers key the other trees
   std::uint64_t fanout;      // kEverything: all edges
   bool replace;
   std::uint8_t hop;
@@ -59,7 +59,7 @@ struct HopArgs {
   __device__ std::uint32_t tree_of(std::uint32_t number) const {
     return trees != nullptr ? trees[number] : 0;
   }
-  // Returns the edges that a vertex gets of which so many may be drawn.
+  // Returns the number of edges that a vertex gets if so many of its edges may be drawn.
   __device__ std::uint64_t count_of(std::uint64_t edges_there) const {
     if (draws_again()) return edges_there > 0 ? fanout : 0;
     return edges_there < fanout ? edges_there : fanout;

@@ -7,7 +7,7 @@
 
 namespace plait {
 
-// Where the edges of a hop go.
+// Writes the edges of a hop.
 template <VertexId V, class Places>
 struct Sink {
   HopArgs hop;

@@ -258,7 +258,7 @@ void DeviceSignals::raise(int peer, int number, cudaStream_t stream) {
 
 namespace {
 
-// Of at most kLanes signals.
+// Returns the flags of at most kLanes signals.
 template <class FlagAt>
 Flags flags_of(std::span<const Signal> signals, const FlagAt& flag_at) {
   Flags flags{};

@@ -1,4 +1,4 @@
-// Signals, by which streams of different GPUs wait for each other without the host.
+// Signals let streams of different GPUs wait for each other without the host.
 //
 // Each rank keeps a flag for each signal that another rank may raise, in its own memory, so that it
 // waits there and only the raising crosses the link. A flag holds the number of the last step in
@@ -106,7 +106,7 @@ class DeviceSignals final : private WatchedWork {
     return (static_cast<std::size_t>(ranks) * kSignals + 2) * sizeof(std::uint64_t);
   }
 
-  // Tells of which kind the steps are that are enqueued from here on: the same on all ranks.
+  // Sets the kind of the steps that are enqueued from here on. It is the same on all ranks.
   void set_kind(StepKind kind) { kind_ = kind; }
   StepKind kind() const { return kind_; }
 

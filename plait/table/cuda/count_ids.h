@@ -1,5 +1,5 @@
-// Counts how often ids come up, on a GPU: the weights by which hot rows are chosen after a first
-// epoch (table/hot_rows.h). This header needs no header of CUDA.
+// Counts on a GPU how often ids come up: the weights that choose hot rows after a first epoch
+// (table/hot_rows.h). This header needs no header of CUDA.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace plait {
 
-// 8 bytes per row in the memory of the current GPU.
+// Takes 8 bytes per row in the memory of the current GPU.
 class GpuIdCounts {
  public:
   // Waits for the GPU. Throws DoesNotFitError.

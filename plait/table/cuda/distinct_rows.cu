@@ -96,7 +96,7 @@ std::uint64_t slots_for(std::uint64_t ids) {
   return std::bit_ceil(std::max<std::uint64_t>(2 * ids, 2));
 }
 
-// Returns the results of a gather as rows of which copies are taken.
+// Returns the results of a gather as the source of another one, which copies its rows.
 GatherRows copies_of(const GatherRows& a) {
   GatherRows copies = a;
   copies.from = {};

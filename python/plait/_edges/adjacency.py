@@ -160,7 +160,7 @@ class State:
 
 
 class _Entry:
-    """An object that was made of an edge_index and perhaps of a weight, and what both were like then.
+    """An object that was made of an edge_index and perhaps of a weight, and the state of both at that time.
 
     Attributes:
         key: the kind of the object, and the id of the weight; None if the object has gone.

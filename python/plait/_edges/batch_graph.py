@@ -1,4 +1,4 @@
-"""Graphs of edges on a GPU, which may be those of a batch and live for one step.
+"""Graphs of edges on a GPU, which may be the edges of a batch and live for one step.
 
 They are converted on the GPU. The host makes the better plan, which takes longer: edges that are used again and again
 get that one.
@@ -39,8 +39,8 @@ def batch_graph(edge_index, edge_weight, num_nodes, loop_weight=None):
 
 
 def batch_graph_if_it_fits(edge_index, edge_weight, num_nodes, device, loop_weight=None):
-    """As batch_graph(); returns None where that does not take the edges, or lacks the memory, of which sorting takes
-    several times as much as the host's form."""
+    """As batch_graph(); returns None where batch_graph() does not take the edges, or lacks the memory: sorting takes
+    several times as much memory as the host's form."""
     if not on_their_gpu(edge_index, edge_weight, num_nodes, device):
         return None
     try:
@@ -73,7 +73,7 @@ class Uses:
         self._ended = False
 
     def are_many(self, user):
-        """Counts one more use by a layer, of which `user` is the id. Returns True once at the most: when it is time for
+        """Counts one more use by the layer with the id `user`. Returns True once at the most: when it is time for
         a plan of the host. A step that is captured uses the same graph for good: its replays read it."""
         if self._ended:
             return False

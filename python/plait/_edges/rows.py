@@ -14,7 +14,7 @@ from plait._edges.adjacency import kept
 from plait._library import ops
 
 _LEAST_WIDTH = 8  # floats of a row, below which torch is as fast
-_MOST_PARTS = 8  # slices before the dimension of nodes, each of which is added by a call of its own
+_MOST_PARTS = 8  # slices before the dimension of nodes; a call of its own adds each slice
 _MOST_ORDERS = 4  # of a piece's edges: by source and by target, with and without self-loops
 
 

@@ -3,7 +3,7 @@
 A layer gets the edges into own nodes, numbered by slot (plait._spread.local_piece), and own rows. When it
 sends messages, rows that message functions read at the source (`x_j`) are brought from their owners.
 They are passed as a pair, PyTorch Geometric's own way to say that sources and targets have different
-rows. gcn_norm and degree, by which layers find the degrees of sources, are replaced within the layer's
+rows. gcn_norm and degree, with which layers find the degrees of sources, are replaced within the layer's
 code (plait._spread.degrees).
 """
 

@@ -108,8 +108,8 @@ class VertexDropout(TorchFunctionMode):
         return input.copy_(dropped) if inplace else dropped
 
     def _ids_of_rows(self, input):
-        """Returns a number for each row, by which it is drawn: of a node, or where a layer sends
-        messages, of an edge."""
+        """Returns a number for each row, which keys its draw: the number of a node, or where a layer sends
+        messages, the number of an edge."""
         rows = input.size(0) if input.dim() > 0 else -1
         piece, edges = current()
         # Numbers that a layer prepares for edges, such as weights, have one dimension; nodes have rows.

@@ -1,4 +1,4 @@
-"""Reads from a model what its layers ask of a graph: the extractor of GNNAdvisor (OSDI 2021, section 3.2)."""
+"""Reads from a model the demands of its layers on a graph: the extractor of GNNAdvisor (OSDI 2021, section 3.2)."""
 
 import dataclasses
 

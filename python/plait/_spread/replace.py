@@ -85,7 +85,7 @@ def _way_of(module):
 
 
 def _empty_caches(module):
-    """Forgets what layers kept of calls with the whole graph."""
+    """Forgets everything that layers kept of calls with the whole graph."""
     for name in ("_cached_edge_index", "_cached_adj_t", "_cached_x", "_cached_h"):
         if _is_message_passing(module) and getattr(module, name, None) is not None:
             setattr(module, name, None)

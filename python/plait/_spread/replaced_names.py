@@ -15,7 +15,7 @@ _lock = threading.Lock()
 
 
 class Names:
-    """The places in which functions are bound, and those that stand there within `replaced`."""
+    """The places in which functions are bound, and the functions that stand there within `replaced`."""
 
     def __init__(self, ours, is_place=lambda module, name: True):
         """

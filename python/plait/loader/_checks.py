@@ -1,4 +1,4 @@
-"""Checks of what samplers and loaders are given. Each error is one line that names the argument, the first
+"""Checks of the arguments of samplers and loaders. Each error is one line that names the argument, the first
 wrong place in it, and what is allowed."""
 
 import operator

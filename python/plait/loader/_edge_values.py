@@ -1,4 +1,4 @@
-"""Weights and times of a graph, by which its edges are drawn: by type, None in a graph without types, and in the
+"""Weights and times of a graph, which decide how edges are drawn: by type, None in a graph without types, and in the
 order of ids. PyTorch Geometric's sampler takes no weights of stores, finds times of edges there by their name alone,
 and mixes types up where edges are drawn backward."""
 
@@ -27,8 +27,8 @@ def weights_of(data, name, has_types):
 
 
 def times_of(data, name, has_types):
-    """Returns times by type of nodes, and by type of edges, of which one is empty. Raises ValueError if a feature
-    store has none, or both; the others have been checked."""
+    """Returns times by type of nodes, and times by type of edges; one of the two is empty. Raises ValueError if a
+    feature store has neither or both of them; other kinds of data have been checked."""
     if name is None:
         return {}, {}
     if isinstance(data, Data):

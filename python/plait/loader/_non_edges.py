@@ -59,7 +59,7 @@ class NonEdgeSampling(NegativeSampling):
         """Returns the NegativeSampling that gives PyTorch Geometric's sampler the negative ends of one batch, drawn where
         the batch's ends are."""
         if self.is_triplet():
-            # Negative nodes of an edge come one after the other, but those of disjoint samples in turns.
+            # Negative nodes of an edge come one after the other, but nodes of disjoint samples in turns.
             source = inputs.row.repeat(self.amount) if disjoint else inputs.row.repeat_interleave(self.amount)
             return _Drawn(self, {"dst": self.pairs.targets(source)})
         count = math.ceil(inputs.row.numel() * self.amount)

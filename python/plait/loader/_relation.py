@@ -12,7 +12,7 @@ from plait._library import ops  # noqa: F401 (registers torch.classes.plait)
 from plait.loader._plain_edges import plain_seeds
 
 
-_KEPT = 16  # samplers, of which each holds some bytes per vertex; hops of several types have one each
+_KEPT = 16  # samplers; each holds some bytes per vertex, and hops of several types have one each
 
 _recorded = weakref.WeakSet()  # relations whose ids a stream has been recorded to read
 _kept_by_fork = []
@@ -36,7 +36,7 @@ class Settings(typing.NamedTuple):
 
 
 class Edges(typing.NamedTuple):
-    """Edges by target: those into target i come from row[colptr[i]:colptr[i + 1]]."""
+    """Edges by target: the edges into target i come from row[colptr[i]:colptr[i + 1]]."""
 
     colptr: torch.Tensor
     row: torch.Tensor
@@ -44,7 +44,8 @@ class Edges(typing.NamedTuple):
 
 
 class Values(typing.NamedTuple):
-    """The values by which edges are drawn. Weights and times of edges are in the order of Edges.row; None: there are none."""
+    """The values that edges are drawn by. Weights and times of edges are in the order of Edges.row. None: there are
+    no such values."""
 
     weights: torch.Tensor | None = None
     edge_times: torch.Tensor | None = None

@@ -105,9 +105,9 @@ def _check_workers(workers, device):
 
 
 def _outline(data, sampler):
-    """Returns a graph like `data`, of whose edges the device is that of the sampler, and the number and the largest
-    node alone are true: PyTorch Geometric puts the edges of a batch where those of the graph are, and they are to
-    stay on the device. Returns stores as they are."""
+    """Returns a graph like `data` whose edges are on the sampler's device. Only their number and their largest node
+    are true: PyTorch Geometric puts the edges of a batch on the device of the graph's edges, and they are to stay on
+    the sampler's. Returns stores as they are."""
     if not isinstance(data, (Data, HeteroData)):
         return data
     data = copy.copy(data)

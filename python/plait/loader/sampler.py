@@ -31,7 +31,7 @@ class NeighborSampler(_THEIRS):
 
     A sample depends on its seeds and on numbers of torch's generator (one; with types, one for each hop and type
     of edges), so that torch.manual_seed repeats it, on any number of threads and on either device. Ids of edges
-    in it are those of the graph, so that there is no edge_permutation.
+    in it are the graph's ids, so that there is no edge_permutation.
 
     Args:
         device: where samples are made, and their tensors are: "cpu", "cuda" or "cuda:N", which holds a copy of
@@ -39,7 +39,7 @@ class NeighborSampler(_THEIRS):
 
     Raises ValueError, when it is made, for edges whose ends are no nodes, weights that are negative or not
     finite, times that are no integers, fan-outs below -1, and a GPU that there is not. Edges of weight 0 are
-    never drawn: a node all of whose edges weigh 0 has no neighbours.
+    never drawn: a node whose edges all weigh 0 has no neighbours.
     """
 
     @accepts(_THEIRS.__init__, device=None)
@@ -170,7 +170,7 @@ class NeighborSampler(_THEIRS):
         return Settings(before_zero(fanouts), self.replace, self.disjoint, self.temporal_strategy == "last")
 
     def times_of(self, seed, seed_time, node_type=None):
-        """Returns the times of seeds, if samples are temporal: those that are given, or else the nodes'."""
+        """Returns the times of seeds, if samples are temporal: the given times, or else the nodes' times."""
         if not self.is_temporal or seed_time is not None:
             return seed_time
         own = self.node_time if node_type is None else (self.node_time or {}).get(node_type)

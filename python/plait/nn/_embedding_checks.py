@@ -17,7 +17,7 @@ def names(types):
 
 @dataclasses.dataclass
 class Bags:
-    """What C++ takes: int64 ids and offsets, perhaps weights, or the text of what is wrong."""
+    """The bags that C++ takes: int64 ids and offsets, perhaps weights, or the text of the fault."""
 
     tensors: list
     with_end: bool = False
@@ -41,7 +41,7 @@ def on_all_or_none():
 
 
 def checked_tables(rows, width, rules, padding, splits, ids, samples, device):
-    """Returns what torch.classes.plait.Embeddings is made of."""
+    """Returns the arguments that torch.classes.plait.Embeddings is made of."""
     rows = list(rows)
     padding = list(padding) if isinstance(padding, (list, tuple)) else [padding] * len(rows)
     device = torch.empty(0, device=device).device  # None: PyTorch's default, and with a number

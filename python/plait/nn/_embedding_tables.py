@@ -75,7 +75,8 @@ class Tables:
         return None if padding < 0 else padding
 
     def pieces(self):
-        """Returns what tells this rank's pieces from those of other ranks. A whole table is one, however it came here."""
+        """Returns values that tell this rank's pieces from other ranks' pieces. A whole table is one, however it came
+        here."""
         tables, width, *_ = self._made_of
         rank, ranks = self._place
         return ["whole table" if (rows, width) == (own, columns) else f"{split} of rank {rank} of {ranks}"

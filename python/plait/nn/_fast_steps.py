@@ -1,4 +1,4 @@
-"""Fast steps of message passing, in front of those of PyTorch Geometric.
+"""Fast steps of message passing, in front of the steps of PyTorch Geometric.
 
 The code of a layer of PyTorch Geometric calls `edge_updater` for values of edges and `propagate` for sums of
 messages; each gathers a row for every edge. A class with `_fast_edge_updater` or `_fast_propagate` computes
@@ -47,7 +47,7 @@ class FastSteps(MessagePassing):
         """Runs their code, with fast steps unless there is a reason against them."""
         if slow_steps is not None:
             return self._theirs.forward(**given)
-        # A copy, because other threads may call the layer. Its parts are those of the layer.
+        # A copy, because other threads may call the layer. Its parts are the parts of the layer.
         conv = object.__new__(type(self))
         conv.__dict__.update(self.__dict__, _steps_are_fast=True)
         for name in _NAMES:

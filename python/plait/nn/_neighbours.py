@@ -142,7 +142,7 @@ def neighbours(conv, x, edge_index, edge_weight=None, size=None, loop_weights=No
 
     Args:
         conv: the layer, for its flow and for whether it uses weights.
-        x: the rows of the sources and of the targets; those of the targets may be None.
+        x: the rows of the sources and of the targets; the rows of the targets may be None.
         edge_index, edge_weight, size: the arguments of the call.
         loop_weights: None, or the weight of the one loop that every node that is source and target
             gets: if edges have no weights, the first of the two, else the second.

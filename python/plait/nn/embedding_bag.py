@@ -46,7 +46,7 @@ class EmbeddingBag(_OwnPieces):
             With mode "max", NaN is greater than all numbers, and gradients may be sparse.
         scale_grad_by_freq: divides the gradient of a row by the number of ids in the bags of all ranks that name
             it, as torch.nn.Embedding does in a batch with the samples of all ranks; also with sparse gradients.
-        _weight: (num_embeddings, embedding_dim), the same on every rank, of which each takes its piece.
+        _weight: (num_embeddings, embedding_dim), the same on every rank; each rank takes its piece of it.
         split: "replicated", "table" (rank 0 has it), "columns" or "rows". None: replicated if
             the table is small, else rows.
         max_norm, norm_type: rows that bags of any rank name, but for padding_idx, are changed in place before they
@@ -154,7 +154,7 @@ class EmbeddingBags(_OwnPieces):
         """Returns (samples, tables, embedding_dim).
 
         Args:
-            ids: of all bags, table by table: first those of table 0 of all samples.
+            ids: the ids of all bags, table by table: first the ids of table 0 of all samples.
             offsets: where each bag begins in `ids`: tables * samples numbers (and the end, if
                 include_last_offset), in the same order.
             per_sample_weights: as of EmbeddingBag.

@@ -40,7 +40,7 @@ class GCNConv(FastConv, theirs):
 
 def normalised(conv, x, edge_index, edge_weight, improved=False):
     """Returns the Neighbours of a call by the options normalize, add_self_loops and cached, and the
-    operation by which they are summed; None: by the layer's own aggregation."""
+    operation that sums them; None: the layer's own aggregation sums them."""
     if isinstance(x, (tuple, list)):
         raise Slow("x for sources and targets")
     if not getattr(conv, "normalize", True):

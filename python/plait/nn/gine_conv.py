@@ -12,7 +12,7 @@ __all__ = ["GINEConv"]
 
 class GINEConv(FastConv, theirs):
     """nn((1 + eps) x[i] + the sum of relu(x[j] + e)) (Hu et al., ICLR 2020), as torch_geometric.nn.GINEConv.
-    The sum is computed by edge, without a row for each but those of the features of edges."""
+    The sum is computed by edge, without a row for each edge but the rows of the edges' features."""
 
     def _fast_propagate(self, edge_index, size, x, edge_attr):
         source, target = x

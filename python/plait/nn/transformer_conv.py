@@ -18,7 +18,7 @@ class TransformerConv(FastConv, theirs):
     torch_geometric.nn.TransformerConv. Products and sums are computed by edge, without a row for each."""
 
     def _fast_propagate(self, edge_index, size, query, key, value, edge_attr=None):
-        # On a spread graph, rows that are read at sources come with those of targets.
+        # On a spread graph, rows that are read at sources come with the rows of targets.
         key, value = (rows[0] if isinstance(rows, tuple) else rows for rows in (key, value))
         if (edge_attr is None) != (self.lin_edge is None):
             raise Slow("edge_attr", "edge_attr without edge_dim, or edge_dim without edge_attr")

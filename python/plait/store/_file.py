@@ -1,4 +1,4 @@
-"""A graph file, of which features stay where they are."""
+"""A graph file whose features stay where they are."""
 
 import functools
 import os
@@ -18,8 +18,8 @@ class GraphFile:
     """Opened for reading, by a FeatureStore and a GraphStore together. Copies are the same object. A pickle has
     the absolute path alone, and opens the file anew, if it has neither been replaced nor changed since.
 
-    Raises ValueError, besides what reading raises, for a file that changes while it is opened, or of which
-    `version` is not this one.
+    Raises ValueError, besides the errors of reading, for a file that changes while it is opened, or whose version
+    is not `version`.
     """
 
     def __init__(self, path, version=None):

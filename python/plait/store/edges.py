@@ -24,7 +24,7 @@ class GraphStore(torch_geometric.data.GraphStore):
     another one are converted, which sorts them.
 
     Args:
-        file: what plait.store.load gives, for its edges, of type None. None: the store is empty.
+        file: the result of plait.store.load, for its edges, of type None. None: the store is empty.
 
     Tensors are kept, not copied, and must not be changed.
 

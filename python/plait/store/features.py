@@ -29,7 +29,7 @@ class FeatureStore(torch_geometric.data.FeatureStore):
     as many rows.
 
     Args:
-        file: what plait.store.load gives. None: the store is empty.
+        file: the result of plait.store.load. None: the store is empty.
         device: where tensors of the file are, with all features. None: the CPU, and features stay in the file.
 
     `put_tensor` with index None keeps the tensor itself, not a copy; with another index it writes these rows of
@@ -37,7 +37,7 @@ class FeatureStore(torch_geometric.data.FeatureStore):
     that batches do not have them, and leaves the file as it is.
 
     An index is None (all rows), an integer, a slice, or a tensor or list of ids or of bools, one for each row.
-    Rows are on the device where their tensor is, those of a file on the CPU.
+    Rows are on the device where their tensor is, rows of a file on the CPU.
 
     Raises KeyError for a group and name that the store does not have, and ValueError for an index out of range,
     which it names, and for tensors of another shape than asked for.
@@ -108,7 +108,7 @@ class FeatureStore(torch_geometric.data.FeatureStore):
         return self._multi_get_tensor([attr])[0]
 
     def _multi_get_tensor(self, attrs):
-        # Ids that tensors share, as those of a batch, are checked once, and copied once to each device.
+        # Ids that tensors share, as the ids of a batch, are checked once, and copied once to each device.
         checked, there, found = {}, {}, []
         for attr in attrs:
             column = self._column(attr)

@@ -24,7 +24,7 @@ class GpuArray {
   // All ranks destroy sharded arrays in the same order. Waits for the GPU.
   virtual ~GpuArray() = default;
 
-  // Returns the array, of which element types may be read that divide a page.
+  // Returns the array. It may be read as elements of any type whose size divides a page.
   const std::byte* data() const { return data_; }
 
  protected:

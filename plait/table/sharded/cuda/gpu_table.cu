@@ -74,7 +74,7 @@ void fill(const TableLayout& layout, int part, const TableSettings& s, const Tab
   check_cuda(cudaStreamSynchronize(stream.get()), "storing rows");
 }
 
-// What tables of all places have: the translation of ids on the GPU, and copies of hot rows.
+// The common part of tables of all places: the translation of ids on the GPU, copies of hot rows.
 class AnyGpuTable : public GpuTable {
  public:
   // Collective.
