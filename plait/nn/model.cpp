@@ -15,56 +15,8 @@
 namespace plait {
 namespace {
 
-struct Kind {
-  const char* name;
-  LayerMaker make;
-  MovedWidth moved_width;
-  PassWidthsOf pass_widths;  // or null: the layer sums only
-  bool one_loop_each;
-  ModelDefaults defaults;
-};
-std::uint64_t narrower(const ModelConfig&, const LayerShape& shape, bool sparse_input) {
-  return narrower_width(shape, sparse_input);
-}
-std::uint64_t nothing(const ModelConfig&, const LayerShape&, bool) { return 0; }
-
-constexpr std::array kKinds{
-    Kind{"gcn",
-         make_gcn_layer,
-         narrower,
-         nullptr,
-         true,
-         {2, 16, 1, 0.5f, "relu", NormKind::none, 0.01, 5e-4, false, Pool::mean}},
-    Kind{"mlp",
-         make_mlp_layer,
-         nothing,
-         nullptr,
-         false,
-         {2, 16, 1, 0.5f, "relu", NormKind::none, 0.01, 5e-4, false, Pool::mean}},
-    Kind{"sage",
-         make_sage_layer,
-         sage_moved_width,
-         sage_pass_widths,
-         false,
-         {2, 64, 1, 0.5f, "relu", NormKind::none, 0.01, 5e-4, false, Pool::mean}},
-    Kind{"gin",
-         make_gin_layer,
-         narrower,
-         nullptr,
-         false,
-         {5, 64, 1, 0.5f, "relu", NormKind::batch, 0.01, 5e-4, false, Pool::sum}},
-    Kind{"gat",
-         make_gat_layer,
-         gat_moved_width,
-         gat_pass_widths,
-         true,
-         {2, 64, 8, 0.6f, "elu", NormKind::none, 0.005, 5e-4, true, Pool::mean}}};
-
-const Kind& kind_of(const std::string& name) {
-  for (const Kind& kind : kKinds)
-    if (kind.name == name) return kind;
-  throw UsageError(fmt::format("model '{}' is unknown; use {}", name, model_kinds()));
-}
+// One row per kind.
+constexpr std::array kKinds{&kGcnLayer, &kMlpLayer, &kSageLayer, &kGinLayer, &kGatLayer};
 
 void check(const ModelConfig& c) {
   require<UsageError>(c.layers >= 1, "{} layers were asked for; use at least 1", c.layers);
@@ -101,11 +53,17 @@ LayerShape shape_of(const ModelConfig& c, int layer) {
 
 std::string model_kinds() {
   std::vector<std::string_view> names;
-  for (const Kind& kind : kKinds) names.push_back(kind.name);
+  for (const LayerKind* kind : kKinds) names.push_back(kind->name);
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-const ModelDefaults& model_defaults(const std::string& kind) { return kind_of(kind).defaults; }
+const LayerKind& layer_kind(const std::string& name) {
+  for (const LayerKind* kind : kKinds)
+    if (kind->name == name) return *kind;
+  throw UsageError(fmt::format("model '{}' is unknown; use {}", name, model_kinds()));
+}
+
+const ModelDefaults& model_defaults(const std::string& kind) { return layer_kind(kind).defaults; }
 
 ModelConfig default_model(const std::string& kind) {
   const ModelDefaults& d = model_defaults(kind);
@@ -120,7 +78,7 @@ ModelConfig default_model(const std::string& kind) {
 }
 
 Model::Model(const ModelConfig& config, const torch::Device& device) : config_(config) {
-  const Kind& kind = kind_of(config.kind);
+  const LayerKind& kind = layer_kind(config.kind);
   check(config);
   for (int l = 0; l < config.layers; ++l) {
     const LayerShape shape = shape_of(config, l);
@@ -139,24 +97,14 @@ Model::Model(const ModelConfig& config, const torch::Device& device) : config_(c
 }
 
 ShardOptions shard_options_of(const ModelConfig& config) {
-  return {.one_loop_each = kind_of(config.kind).one_loop_each,
-          .slot_vertices = config.kind == "gat" && config.dropout > 0};
-}
-
-std::string_view to_string(PhaseOrder order) {
-  constexpr std::array<std::string_view, 3> kNames{"no sum", "product first", "sum first"};
-  return kNames[static_cast<std::size_t>(order)];
+  const LayerKind& kind = layer_kind(config.kind);
+  return {.one_loop_each = kind.one_loop_each,
+          .slot_vertices = kind.drops_edges && config.dropout > 0};
 }
 
 LayerPlan layer_plan_of(const ModelConfig& config, const LayerShape& shape, bool sparse_input) {
-  LayerPlan plan{.shape = shape,
-                 .moved_width = kind_of(config.kind).moved_width(config, shape, sparse_input),
-                 .moves_rows = moves_rows(config)};
-  if (plan.moved_width == 0) return plan;
-  // Attention is paid to products, and extrema are taken of the rows themselves.
-  const bool product_first =
-      plan.moves_rows ? config.kind == "gat" : transforms_first(shape, sparse_input);
-  plan.order = product_first ? PhaseOrder::product_first : PhaseOrder::sum_first;
+  LayerPlan plan = layer_kind(config.kind).plan(config, shape, sparse_input);
+  plan.moves_rows = moves_rows(config);
   return plan;
 }
 
@@ -176,9 +124,8 @@ std::vector<std::uint64_t> moved_widths_of(const ModelConfig& config, bool spars
 
 std::vector<PassWidths> scheduled_of(const ModelConfig& config) {
   std::vector<PassWidths> all;
-  for (int l = 0; l < config.layers && moves_rows(config); ++l)
-    std::ranges::copy(kind_of(config.kind).pass_widths(shape_of(config, l)),
-                      std::back_inserter(all));
+  for (const LayerPlan& plan : layer_plans_of(config, false))
+    std::ranges::copy(plan.passes, std::back_inserter(all));
   return all;
 }
 
@@ -278,17 +225,9 @@ std::vector<torch::Tensor> Model::state() const {
   return list;
 }
 
-namespace {
-
-// Returns the columns of a layer's product: of all heads, if their mean is taken later.
-std::int64_t widest_product(const ModelConfig& config, const LayerShape& shape) {
-  return config.kind == "gat" && !shape.concatenated ? shape.out * shape.heads : shape.out;
-}
-
-}  // namespace
-
 bool moves_rows(const ModelConfig& config) {
-  return config.kind == "gat" || (config.kind == "sage" && config.aggregation != "mean");
+  const auto moves = layer_kind(config.kind).moves_rows;
+  return moves != nullptr && moves(config);
 }
 
 void require_wire_used(const ModelConfig& config, bool sparse_input, const Route& route,
@@ -301,30 +240,26 @@ void require_wire_used(const ModelConfig& config, bool sparse_input, const Route
       to_string(route.wire));
 }
 
-std::uint64_t edge_scratch_of(const ModelConfig& config) {
-  std::int64_t widest = 0;
-  if (config.kind == "gat")
-    for (int l = 0; l < config.layers; ++l)
-      widest = std::max(widest, widest_product(config, shape_of(config, l)));
-  return static_cast<std::uint64_t>(widest);
+EdgeMemory edge_memory_of(const ModelConfig& config) {
+  EdgeMemory most;
+  for (const LayerPlan& plan : layer_plans_of(config, false)) {
+    most.scratch = std::max(most.scratch, plan.edge_scratch);
+    most.rows_per_sum = std::max(most.rows_per_sum, plan.rows_per_sum);
+  }
+  return most;
 }
 
 std::uint64_t layer_floats(const ModelConfig& config, int layer) {
-  const LayerShape shape = shape_of(config, layer);
-  return static_cast<std::uint64_t>(shape.in) +
-         2 * static_cast<std::uint64_t>(widest_product(config, shape));
+  const LayerPlan plan = layer_plan_of(config, shape_of(config, layer), false);
+  return static_cast<std::uint64_t>(plan.shape.in) + 2 * static_cast<std::uint64_t>(plan.product);
 }
 
 ModelSize size_of_model(const ModelConfig& config) {
   ModelSize size{0, 0};
-  for (int l = 0; l < config.layers; ++l) {
-    const LayerShape shape = shape_of(config, l);
-    const auto in = static_cast<double>(shape.in), out = static_cast<double>(shape.out);
-    const auto wide = static_cast<double>(widest_product(config, shape));
-    size.weights += in * wide * (config.kind == "sage" ? 2 : 1) * (config.residual ? 2 : 1) +
-                    (config.kind == "gin" ? out * out : 0);
-    // The product, the sum and the dropped input are kept for the gradient; attention keeps more.
-    size.activations_per_vertex += wide * (config.kind == "gat" || config.kind == "gin" ? 8 : 4);
+  for (const LayerPlan& plan : layer_plans_of(config, false)) {
+    const auto in = static_cast<double>(plan.shape.in), out = static_cast<double>(plan.shape.out);
+    size.weights += plan.weights + (config.residual && in != out ? in * out : 0);
+    size.activations_per_vertex += plan.activations;
   }
   if (config.pool != Pool::none)
     size.weights += static_cast<double>(config.hidden) *

@@ -21,20 +21,6 @@ namespace plait {
 // ModelConfig throw UsageError for kinds and sizes that do not go together.
 ShardOptions shard_options_of(const ModelConfig& config);
 
-// The order of a layer's product with its weights and of its sum, attention or maximum over
-// neighbours. The rows that are summed, and cross, have the width of what came first.
-enum class PhaseOrder { no_sum, product_first, sum_first };
-// "no sum", "product first" or "sum first".
-std::string_view to_string(PhaseOrder order);
-// The properties of a layer that are known before it is made.
-struct LayerPlan {
-  LayerShape shape;
-  PhaseOrder order = PhaseOrder::no_sum;
-  // Width of the widest rows that it sends through the graph, forward or backward, in floats. They
-  // are padded as in memory (base/row_stride.h).
-  std::uint64_t moved_width = 0;
-  bool moves_rows = false;  // rows themselves must come to edges, as require_rows()
-};
 // Returns the plan of a layer of the config's kind and this shape.
 LayerPlan layer_plan_of(const ModelConfig& config, const LayerShape& shape, bool sparse_input);
 // Returns the plans of all layers. `sparse_input`: the features are sparse.
@@ -51,9 +37,12 @@ void require_wire_used(const ModelConfig& config, bool sparse_input, const Route
 // Returns the widths of the operations of such a model that are no plain sums; none if it has sums
 // alone. GPUs schedule their passes by these widths.
 std::vector<PassWidths> scheduled_of(const ModelConfig& config);
-// Returns the floats per own row that operations over edges take besides on GPUs
-// (kernels/cuda/attention.cuh).
-std::uint64_t edge_scratch_of(const ModelConfig& config);
+// Memory that the operations of such a model over edges take besides rows.
+struct EdgeMemory {
+  std::uint64_t scratch = 0;       // floats per own row, on GPUs
+  std::uint64_t rows_per_sum = 1;  // as LayerPlan has it
+};
+EdgeMemory edge_memory_of(const ModelConfig& config);
 
 // A model with its weights, which all ranks hold alike.
 class Model {

@@ -109,6 +109,37 @@ Features dense_features(const torch::Tensor& x) {
   return dense;
 }
 
+// A layer takes room for what it computes at its edges, whatever kind the layers beside it are.
+TEST(EdgeMemory, IsThatOfTheWidestLayer) {
+  const ModelConfig gat{
+      .kind = "gat", .layers = 2, .hidden = 12, .inputs = 5, .outputs = 7, .heads = 3};
+  EXPECT_EQ(edge_memory_of(gat).scratch, 12u);
+  EXPECT_EQ(edge_memory_of(gat).rows_per_sum, kAttentionRecord);
+  ModelConfig many = gat;
+  many.output_heads = 4;  // their mean is taken of 4 x 7 columns
+  EXPECT_EQ(edge_memory_of(many).scratch, 28u);
+  ModelConfig sage{.kind = "sage", .layers = 2, .hidden = 12, .inputs = 5, .outputs = 7};
+  EXPECT_EQ(edge_memory_of(sage).rows_per_sum, 1u);
+  sage.aggregation = "min";
+  EXPECT_EQ(edge_memory_of(sage).rows_per_sum, kExtremumRecord);
+  EXPECT_EQ(edge_memory_of(sage).scratch, 0u);
+}
+
+// The size that is known before a model is made is that of its matrices.
+TEST(SizeOfModel, IsThatOfItsMatrices) {
+  for (const char* kind : {"gcn", "mlp", "sage", "gin", "gat"})
+    for (const bool residual : {false, true}) {
+      ModelConfig config = default_model(kind);
+      config.layers = 3, config.hidden = 80, config.heads = 1, config.norm = NormKind::none;
+      config.inputs = 100, config.outputs = 47, config.residual = residual;
+      config.pool = Pool::none;
+      double matrices = 0;
+      for (const torch::Tensor& p : Model(config).parameters())
+        if (p.dim() == 2) matrices += static_cast<double>(p.numel());
+      EXPECT_EQ(size_of_model(config).weights, matrices) << kind << (residual ? " residual" : "");
+    }
+}
+
 // Of each layer: forward and backward.
 TEST(Schedules, AreOfOperationsThatAreNoSums) {
   const ModelConfig gat{.kind = "gat", .layers = 1, .inputs = 5, .outputs = 7};

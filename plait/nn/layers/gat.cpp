@@ -55,21 +55,36 @@ AttentionShape attention_of(const LayerShape& shape) {
           static_cast<std::uint64_t>(features_of_head(shape))};
 }
 
-}  // namespace
-
-std::uint64_t gat_moved_width(const ModelConfig&, const LayerShape& shape, bool) {
-  return attention_of(shape).backward_width();
-}
-
-std::vector<PassWidths> gat_pass_widths(const LayerShape& shape) {
-  const AttentionShape of = attention_of(shape);
-  return {pass_widths(AttentionForward{.edges = {}, .shape = of, .dropout = {}}),
-          pass_widths(AttentionBackward{.edges = {}, .shape = of, .dropout = {}})};
-}
-
 std::unique_ptr<Layer> make_gat_layer(const ModelConfig& config, const LayerShape& shape,
                                       WeightSource& source) {
   return std::make_unique<GatLayer>(config.slope, shape, source);
 }
+
+LayerPlan plan_of_gat(const ModelConfig&, const LayerShape& shape, bool) {
+  const AttentionShape of = attention_of(shape);
+  const std::int64_t product = shape.heads * features_of_head(shape);
+  const auto wide = static_cast<double>(product);
+  return {.shape = shape,
+          .order = PhaseOrder::product_first,  // attention is paid to products
+          .moved_width = of.backward_width(),
+          .passes = {pass_widths(AttentionForward{.edges = {}, .shape = of, .dropout = {}}),
+                     pass_widths(AttentionBackward{.edges = {}, .shape = of, .dropout = {}})},
+          .rows_per_sum = kAttentionRecord,
+          .edge_scratch = static_cast<std::uint64_t>(product),  // kernels/cuda/attention.cuh
+          .product = product,
+          .weights = static_cast<double>(shape.in) * wide,
+          .activations = 8 * wide};
+}
+
+}  // namespace
+
+const LayerKind kGatLayer{
+    .name = "gat",
+    .defaults = {2, 64, 8, 0.6f, "elu", NormKind::none, 0.005, 5e-4, true, Pool::mean},
+    .make = make_gat_layer,
+    .plan = plan_of_gat,
+    .moves_rows = [](const ModelConfig&) { return true; },
+    .one_loop_each = true,
+    .drops_edges = true};
 
 }  // namespace plait

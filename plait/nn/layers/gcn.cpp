@@ -29,16 +29,36 @@ class LinearLayer : public Layer {
   torch::Tensor weight_, bias_;
 };
 
+template <bool propagates>
+std::unique_ptr<Layer> make_linear_layer(const ModelConfig&, const LayerShape& shape,
+                                         WeightSource& source) {
+  return std::make_unique<LinearLayer>(shape, source, propagates);
+}
+
+LayerPlan plan_of_mlp(const ModelConfig&, const LayerShape& shape, bool sparse_input) {
+  LayerPlan plan = plan_of_sum(shape, sparse_input);
+  plan.order = PhaseOrder::no_sum, plan.moved_width = 0;
+  return plan;
+}
+
+LayerPlan plan_of_gcn(const ModelConfig&, const LayerShape& shape, bool sparse_input) {
+  return plan_of_sum(shape, sparse_input);
+}
+
+constexpr ModelDefaults kDefaultsOfGcn{2,    16,   1,     0.5f,      "relu", NormKind::none,
+                                       0.01, 5e-4, false, Pool::mean};
+
 }  // namespace
 
-std::unique_ptr<Layer> make_mlp_layer(const ModelConfig&, const LayerShape& shape,
-                                      WeightSource& source) {
-  return std::make_unique<LinearLayer>(shape, source, false);
-}
-
-std::unique_ptr<Layer> make_gcn_layer(const ModelConfig&, const LayerShape& shape,
-                                      WeightSource& source) {
-  return std::make_unique<LinearLayer>(shape, source, true);
-}
+const LayerKind kMlpLayer{.name = "mlp",
+                          .defaults = kDefaultsOfGcn,
+                          .make = make_linear_layer<false>,
+                          .plan = plan_of_mlp};
+const LayerKind kGcnLayer{.name = "gcn",
+                          .defaults = kDefaultsOfGcn,
+                          .make = make_linear_layer<true>,
+                          .plan = plan_of_gcn,
+                          .one_loop_each = true,
+                          .by_degree = true};
 
 }  // namespace plait

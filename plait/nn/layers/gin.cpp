@@ -53,11 +53,24 @@ class GinLayer : public Layer {
   std::optional<Norm> norm_;
 };
 
-}  // namespace
-
 std::unique_ptr<Layer> make_gin_layer(const ModelConfig& config, const LayerShape& shape,
                                       WeightSource& source) {
   return std::make_unique<GinLayer>(config, shape, source);
 }
+
+LayerPlan plan_of_gin(const ModelConfig&, const LayerShape& shape, bool sparse_input) {
+  LayerPlan plan = plan_of_sum(shape, sparse_input);
+  const auto out = static_cast<double>(shape.out);
+  plan.weights += out * out, plan.activations *= 2;  // of the second linear layer
+  return plan;
+}
+
+}  // namespace
+
+const LayerKind kGinLayer{
+    .name = "gin",
+    .defaults = {5, 64, 1, 0.5f, "relu", NormKind::batch, 0.01, 5e-4, false, Pool::sum},
+    .make = make_gin_layer,
+    .plan = plan_of_gin};
 
 }  // namespace plait

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -132,29 +133,57 @@ class Layer {
   virtual NamedTensors buffers() const { return {}; }
 };
 
-using LayerMaker = std::unique_ptr<Layer> (*)(const ModelConfig&, const LayerShape&, WeightSource&);
-// Returns the width of the widest rows that such a layer sends through the graph; 0 for none.
-using MovedWidth = std::uint64_t (*)(const ModelConfig&, const LayerShape&, bool sparse_input);
-// Returns the widths of such a layer's operations over edges that are no plain sums, in training
-// and in inference.
-using PassWidthsOf = std::vector<PassWidths> (*)(const LayerShape&);
+// The order of a layer's product with its weights and of its sum, attention or maximum over
+// neighbours. The rows that are summed, and cross, have the width of what came first.
+enum class PhaseOrder { no_sum, product_first, sum_first };
+// "no sum", "product first" or "sum first".
+std::string_view to_string(PhaseOrder order);
 
-// One maker per kind of layer.
+// The properties of a layer that are known before it is made.
+struct LayerPlan {
+  LayerShape shape;
+  PhaseOrder order = PhaseOrder::no_sum;
+  // Width of the widest rows that it sends through the graph, forward or backward, in floats; 0 if
+  // it sends none. They are padded as in memory (base/row_stride.h).
+  std::uint64_t moved_width = 0;
+  // The widths of its operations over edges that are no plain sums, in training and in inference.
+  std::vector<PassWidths> passes;
+  std::uint64_t rows_per_sum = 1;  // rows of a record of a partial result (kExtremumRecord)
+  std::uint64_t edge_scratch = 0;  // floats per own row that these operations take on GPUs besides
+  std::int64_t product = 0;        // columns of its widest product, or of its output
+  double weights = 0;              // numbers in its matrices
+  double activations = 0;          // floats per own vertex that it keeps for the gradient, about
+  bool moves_rows = false;         // rows themselves must come to edges (LayerKind::moves_rows)
+};
+// Returns the plan of a layer that sums rows over neighbours, before or after one product.
+LayerPlan plan_of_sum(const LayerShape& shape, bool sparse_input);
+
+// A kind of layer: all that other code knows of it. Each stands in the file of its layer.
+struct LayerKind {
+  const char* name;
+  ModelDefaults defaults;
+  std::unique_ptr<Layer> (*make)(const ModelConfig&, const LayerShape&, WeightSource&);
+  LayerPlan (*plan)(const ModelConfig&, const LayerShape&, bool sparse_input);
+  // Tells whether rows themselves must come to edges, not only their sums; null: it never does.
+  bool (*moves_rows)(const ModelConfig&) = nullptr;
+  bool one_loop_each = false;  // it takes graphs in which every vertex has one loop
+  bool drops_edges = false;    // its dropout draws by the ids of an edge's two ends
+  bool by_degree = false;      // it scales by 1 / sqrt(degree): no degree may be negative
+};
+// Returns the kind of this name. Throws a UsageError that lists the kinds.
+const LayerKind& layer_kind(const std::string& name);
+
 // mlp: X W^T + b, which uses the features alone.
-std::unique_ptr<Layer> make_mlp_layer(const ModelConfig&, const LayerShape&, WeightSource&);
+extern const LayerKind kMlpLayer;
 // gcn: D^-1/2 (A + I) D^-1/2 X W^T + b (Kipf and Welling, ICLR 2017, equation 2).
-std::unique_ptr<Layer> make_gcn_layer(const ModelConfig&, const LayerShape&, WeightSource&);
+extern const LayerKind kGcnLayer;
 // sage: W_l (mean, max or min of neighbours) + b + W_r x (Hamilton, Ying and Leskovec, NeurIPS
 // 2017).
-std::unique_ptr<Layer> make_sage_layer(const ModelConfig&, const LayerShape&, WeightSource&);
-std::uint64_t sage_moved_width(const ModelConfig&, const LayerShape&, bool sparse_input);
-std::vector<PassWidths> sage_pass_widths(const LayerShape&);
+extern const LayerKind kSageLayer;
 // gin: MLP((1 + eps) x + sum of neighbours); eps is kept, at first 0 (Xu et al., ICLR 2019,
 // equation 4.1).
-std::unique_ptr<Layer> make_gin_layer(const ModelConfig&, const LayerShape&, WeightSource&);
+extern const LayerKind kGinLayer;
 // gat: attention over neighbours and the vertex itself (Velickovic et al., ICLR 2018; attention.h).
-std::unique_ptr<Layer> make_gat_layer(const ModelConfig&, const LayerShape&, WeightSource&);
-std::uint64_t gat_moved_width(const ModelConfig&, const LayerShape&, bool sparse_input);
-std::vector<PassWidths> gat_pass_widths(const LayerShape&);
+extern const LayerKind kGatLayer;
 
 }  // namespace plait

@@ -51,23 +51,33 @@ std::optional<Extremum> extremum_of(const ModelConfig& config) {
   return config.aggregation == "max" ? Extremum::greatest : Extremum::least;
 }
 
-}  // namespace
-
-std::uint64_t sage_moved_width(const ModelConfig& config, const LayerShape& shape, bool sparse) {
-  if (extremum_of(config))
-    return ExtremumBackward{.edges = {}, .width = static_cast<std::uint64_t>(shape.in)}.row_width();
-  return narrower_width(shape, sparse);
-}
-
-std::vector<PassWidths> sage_pass_widths(const LayerShape& shape) {
-  const auto width = static_cast<std::uint64_t>(shape.in);
-  return {pass_widths(ExtremumForward{.edges = {}, .width = width}),
-          pass_widths(ExtremumBackward{.edges = {}, .width = width})};
-}
-
 std::unique_ptr<Layer> make_sage_layer(const ModelConfig& config, const LayerShape& shape,
                                        WeightSource& source) {
   return std::make_unique<SageLayer>(extremum_of(config), shape, source);
 }
+
+bool takes_extremum(const ModelConfig& config) { return extremum_of(config).has_value(); }
+
+LayerPlan plan_of_sage(const ModelConfig& config, const LayerShape& shape, bool sparse_input) {
+  LayerPlan plan = plan_of_sum(shape, sparse_input);
+  plan.weights *= 2;
+  if (!takes_extremum(config)) return plan;
+  const auto width = static_cast<std::uint64_t>(shape.in);
+  const ExtremumBackward backward{.edges = {}, .width = width};
+  plan.order = PhaseOrder::sum_first;  // extrema are taken of the rows themselves
+  plan.moved_width = backward.row_width();
+  plan.passes = {pass_widths(ExtremumForward{.edges = {}, .width = width}), pass_widths(backward)};
+  plan.rows_per_sum = kExtremumRecord;
+  return plan;
+}
+
+}  // namespace
+
+const LayerKind kSageLayer{
+    .name = "sage",
+    .defaults = {2, 64, 1, 0.5f, "relu", NormKind::none, 0.01, 5e-4, false, Pool::mean},
+    .make = make_sage_layer,
+    .plan = plan_of_sage,
+    .moves_rows = takes_extremum};
 
 }  // namespace plait

@@ -155,12 +155,13 @@ RunMemory run_of(const ModelConfig& model, bool sparse, const Route& route) {
   std::vector<std::uint64_t> widths = moved_widths_of(model, sparse);
   std::ranges::sort(widths);
   widths.erase(std::unique(widths.begin(), widths.end()), widths.end());
+  const EdgeMemory edges = edge_memory_of(model);
   return {.route = route,
           .shards = shard_options_of(model),
           .widths = std::move(widths),
           .scheduled = scheduled_of(model),
-          .edge_scratch = edge_scratch_of(model),
-          .rows_per_sum = model.kind == "gat" ? kAttentionRecord : 1};
+          .edge_scratch = edges.scratch,
+          .rows_per_sum = edges.rows_per_sum};
 }
 
 // Returns the memory of steps of training on as many rows as the partition gives a rank.

@@ -13,10 +13,10 @@
 namespace plait {
 namespace {
 
-// Returns GCN's normalisation of all vertices; nothing for other models.
+// Returns 1 / sqrt(degree) of all vertices; nothing for models that do not scale by it.
 std::vector<float> normalization_of(const Dataset& dataset, const ModelConfig& model) {
   constexpr std::uint64_t kRows = 4096;  // rows that are copied at a time
-  if (model.kind != "gcn") return {};
+  if (!layer_kind(model.kind).by_degree) return {};
   std::vector<float> values;
   values.reserve(dataset.vertices());
   for (std::uint64_t begin = 0; begin < dataset.vertices(); begin += kRows)

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plait/base/error.h"
+#include "plait/nn/layers/layer.h"
 #include "plait/placement/row_block.h"
 
 namespace plait {
@@ -42,19 +43,19 @@ void check_degrees(const Dataset& dataset, const std::string& kind) {
   const bool any =
       std::visit([&](const auto& graph) { return std::ranges::any_of(graph.weights, negative); },
                  dataset.graph);
-  if (kind != "gcn" || !any) return;
+  if (!layer_kind(kind).by_degree || !any) return;
   for (std::uint64_t begin = 0; begin < dataset.vertices(); begin += kRows) {
     const BlockRange rows{begin, std::min(begin + kRows, dataset.vertices())};
     const std::vector<float> degrees = degrees_of(dataset.graph, rows, true);
     const auto found = std::ranges::find_if(degrees, negative);
     require(found == degrees.end(),
-            "{}: vertex {} has degree {:g}, the sum of its edges' weights; gcn's normalisation "
+            "{}: vertex {} has degree {:g}, the sum of its edges' weights; {}'s normalisation "
             "needs 0 or more; use another model, or plait convert --no-weights",
             dataset.name,
             found == degrees.end()
                 ? 0
                 : dataset.number(begin + static_cast<std::uint64_t>(found - degrees.begin())),
-            found == degrees.end() ? 0 : *found);
+            found == degrees.end() ? 0 : *found, kind);
   }
 }
 
