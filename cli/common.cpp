@@ -22,6 +22,7 @@
 #include "plait/base/progress.h"
 #include "plait/base/system_limits.h"
 #include "plait/graph/renumber.h"
+#include "plait/io/mgg.h"
 #include "plait/reorder/cuda/community_order.h"
 #include "plait/world/launch.h"
 #include "plait/world/phase.h"
@@ -57,10 +58,11 @@ void require_not_read(const std::string& path, const CLI::Option& output, const 
     if (!takes_file(*option) || is_output(*option, session) || has(session.replaceable, *option))
       continue;
     std::error_code none;  // of names that are no files
-    for (const std::string& read : option->results())
-      require<UsageError>(!std::filesystem::equivalent(path, read, none),
-                          "{}: is read as {}, and {} would replace it; give another name", path,
-                          option->get_name(), output.get_name());
+    for (const std::string& named : option->results())
+      for (const std::string& read : files_of_graph(named))
+        require<UsageError>(!std::filesystem::equivalent(path, read, none),
+                            "{}: is read as {}, and {} would replace it; give another name", path,
+                            option->get_name(), output.get_name());
   }
 }
 
@@ -93,17 +95,19 @@ bool is_output(const CLI::Option& option, const Session& session) {
 
 void check_outputs(const Session& session) {
   std::map<std::filesystem::path, std::string> written;  // options by the files that they name
+  const auto take = [&](const std::string& path, const CLI::Option& output) {
+    require_not_read(path, output, session);
+    std::error_code none;  // of names in folders that are not there
+    auto file = std::filesystem::weakly_canonical(path, none);
+    if (file.empty()) file = path;
+    const auto [other, is_new] = written.try_emplace(std::move(file), output.get_name());
+    require<UsageError>(is_new, "{}: is written as {} and as {}; give two names", path,
+                        other->second, output.get_name());
+    AtomicFile{path};
+  };
   for (const CLI::Option* output : session.outputs)
-    for (const std::string& path : output->results()) {
-      require_not_read(path, *output, session);
-      std::error_code none;  // of names in folders that are not there
-      auto file = std::filesystem::weakly_canonical(path, none);
-      if (file.empty()) file = path;
-      const auto [other, is_new] = written.try_emplace(std::move(file), output->get_name());
-      require<UsageError>(is_new, "{}: is written as {} and as {}; give two names", path,
-                          other->second, output->get_name());
-      AtomicFile{path};
-    }
+    for (const std::string& named : output->results())
+      for (const std::string& path : files_of_graph(named)) take(path, *output);
 }
 
 void end_on_interrupt() {

@@ -246,7 +246,13 @@ void require_gpus(int gpus) {
 }  // namespace
 
 void on_ranks(Session& session, const std::function<void(World&)>& body) {
-  if (const auto config = world_from_environment()) return run_as_rank(session, *config, body);
+  if (const auto config = world_from_environment()) {
+    require<UsageError>(session.ranks == 1 || session.ranks == config->size,
+                        "{} were asked for, but the launcher or the environment says {}; leave out "
+                        "--ranks",
+                        counted(static_cast<std::uint64_t>(session.ranks), "rank"), config->size);
+    return run_as_rank(session, *config, body);
+  }
   LaunchOptions options{.ranks = std::max(session.ranks, session.gpus)};
   if (options.ranks == 1) {
     require_gpus(session.gpus);

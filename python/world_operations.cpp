@@ -205,22 +205,26 @@ PartitionRef partition_of_edges(const Tensor& edge_index, std::int64_t num_nodes
       symmetric = method != ReorderMethod::none && is_symmetric(csr);
     };
     Buffer<std::uint64_t> order;
+    std::optional<Partition> partition;
+    const auto divide = [&] {
+      if (!order.empty()) csr = renumbered({.graph = std::move(csr)}, order.span()).graph;
+      partition = make_partition(parsed, csr, world.size());
+      partition->set_numbers(std::move(order));
+    };
     if (method == ReorderMethod::none) {
-      build();
+      build(), divide();
     } else {
       const std::lock_guard lock(operation_mutex());
       prepare_on_all(world, build);
       order = shared_order(world, method, {csr, symmetric});
+      prepare_on_all(world, divide);
     }
-    if (!order.empty()) csr = renumbered({.graph = std::move(csr)}, order.span()).graph;
-    Partition partition = make_partition(parsed, csr, world.size());
-    partition.set_numbers(std::move(order));
     // The graph is kept if it takes little of the free memory.
     std::optional<BuiltGraph> built;
     constexpr std::uint64_t kMostOfAnEdge = 12, kOfAVertex = 8;  // bytes
     if (edge_count(csr) * kMostOfAnEdge + vertex_count(csr) * kOfAVertex < available_memory() / 8)
       built = BuiltGraph{TensorState(edge_index), TensorState(edge_weight), std::move(csr)};
-    return c10::make_intrusive<PartitionHandle>(world, std::move(partition), std::move(built));
+    return c10::make_intrusive<PartitionHandle>(world, std::move(*partition), std::move(built));
   });
 }
 

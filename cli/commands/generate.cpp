@@ -167,7 +167,8 @@ std::string tables_of(std::span<const Preset> presets) {
     if (preset.table == table)
       text += ", ";
     else
-      text += fmt::format("{}of {}: ", table.empty() ? "" : "; ", table = preset.table);
+      text += fmt::format("{}of {}: ", table.empty() ? "" : "; ", preset.table);
+    table = preset.table;
     text += preset.name;
   }
   return text;

@@ -39,7 +39,15 @@ std::vector<OptionRule> all_rules() {
        {other("--layers", "1"), any_of("--model", "gin"), dataset(kSetOfGraphs)}},
       {models, {"--output-heads"}, {dataset(kOneGraph)}},
       {{"train"}, {"--pool"}, {dataset(kSetOfGraphs)}},
-      {{"train"}, {"--strategy", "--optimise"}, {other("--model", "mlp")}},
+      {{"train"},
+       {"--strategy", "--optimise", "--explain", "--fanout", "--cooperative", "--by-weight",
+        "--with-replacement", "--latest", "--vertex-times", "--edge-times", "--example-times",
+        "--structure"},
+       {other("--model", "mlp")}},
+      // The weights of the last layer do not decay, but for gat's.
+      {{"train"},
+       {"--weight-decay"},
+       {other("--layers", "1"), any_of("--model", "gat"), dataset(kSetOfGraphs)}},
       {{"bench model"}, {"--strategies"}, {other("--model", "mlp")}},
       {{"bench model"}, {"--dropout"}, {given("--training")}},
       // Training.
@@ -79,6 +87,7 @@ std::vector<OptionRule> all_rules() {
       // Graphs that are generated.
       {{"generate dcsbm", "generate crawl"}, {"--width", "--noise"}, {absent("--no-features")}},
       {{"generate dcsbm", "generate crawl"}, {"--noise"}, {other("--width", "0")}},
+      {{"generate dcsbm"}, {"--width", "--noise", "--labels"}, {other("--classes", "0")}},
   };
 }
 

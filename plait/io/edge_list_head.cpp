@@ -58,9 +58,10 @@ class HeadReader {
   EdgeListHead read() {
     pass_comments(true);
     if (!cursor_.at_end() && names_columns(line_at(input_, cursor_.at()))) {
-      head_.notes.push_back(fmt::format("{} {} is read as the names of columns",
-                                        input_.line_of(cursor_.at()),
-                                        input_.quote_line(cursor_.at())));
+      head_.notes.push_back(
+          fmt::format("{} {} is read as the names of columns; whatever they are, "
+                      "columns are a source, a target and perhaps a weight",
+                      input_.line_of(cursor_.at()), input_.quote_line(cursor_.at())));
       cursor_.skip_line();
       pass_comments(true);
     }

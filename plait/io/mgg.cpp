@@ -25,6 +25,15 @@ std::string sibling(const std::string& path, std::string_view what) {
   return fmt::format("{}_{}.bin", path.substr(0, path.size() - kMggEnding.size()), what);
 }
 
+}  // namespace
+
+std::vector<std::string> files_of_graph(const std::string& path) {
+  if (!path.ends_with(kMggEnding)) return {path};
+  return {path, sibling(path, "csr"), sibling(path, "weight")};
+}
+
+namespace {
+
 // Sets `edges` to the last offset, read as a number of this width. Returns whether the bytes of the
 // neighbours are that many numbers of either width.
 bool agree(const MggBytes& bytes, std::uint64_t width, std::uint64_t& edges) {

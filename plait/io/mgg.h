@@ -10,6 +10,8 @@
 
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "plait/base/file.h"
 #include "plait/graph/dataset.h"
@@ -18,6 +20,9 @@
 namespace plait {
 
 inline constexpr std::string_view kMggEnding = "_beg_pos.bin";
+
+// Returns the files that belong to a graph's: those of MGG beside its offsets, or the file alone.
+std::vector<std::string> files_of_graph(const std::string& path);
 
 // The content of the three files.
 struct MggBytes {

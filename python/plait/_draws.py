@@ -69,10 +69,10 @@ class StepCounter:
                 self._steps[device] = torch.tensor(count, dtype=torch.int32, device=device)
         return self._steps[device].clone()  # later steps do not change what a backward pass reads
 
-    def advance(self):
-        self.calls += 1
+    def advance(self, calls=1):
+        self.calls += calls
         for step in self._steps.values():
-            step.add_(1)
+            step.add_(calls)
 
 
 class _Replays:

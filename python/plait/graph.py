@@ -93,7 +93,7 @@ class Graph:
         self._asked = partition, strategy, reorder, wire
         # {number of ranks: partition, strategy, order and wire type there}, and where they are in use. What one rank
         # chooses within plait.alone() must not decide its work together with the others.
-        self._placed, self._used = {}, set()
+        self._placed, self._used = {}, frozenset()  # replaced, not changed: copies of the graph share them
         self.place(partition or "edges", strategy or "auto", reorder or "none", wire or "fp32")
         self._owner_of_all = None  # made when first asked for
         # None: every call uses edge_weight. Else calls use it that are given this tensor, unchanged, which
@@ -204,7 +204,7 @@ class Graph:
         if wire != "fp32" and world_size() == 1:
             raise ValueError(f"wire is {wire!r}, but rows cross between ranks, and there is one rank; leave it out, "
                              "or start several")
-        self._placed[world_size()] = partition, strategy, reorder, wire
+        self._placed = {**self._placed, world_size(): (partition, strategy, reorder, wire)}
 
     def _here(self):
         """Returns the partition, the strategy, the order and the wire type for the ranks that work together now."""
@@ -212,7 +212,8 @@ class Graph:
         if ranks not in self._placed:
             defaults = zip(self._asked, ("edges", "auto", "none", "fp32"))
             partition, strategy, reorder, wire = (asked or default for asked, default in defaults)
-            self._placed[ranks] = partition, strategy, reorder, wire if ranks > 1 else "fp32"
+            here = partition, strategy, reorder, wire if ranks > 1 else "fp32"
+            self._placed = {**self._placed, ranks: here}
         return self._placed[ranks]
 
     partition = property(lambda self: self._here()[0])
@@ -302,7 +303,7 @@ class Graph:
 
     def layout(self):
         """Returns the Layout, which from now on is in use."""
-        self._used.add(world_size())
+        self._used = self._used | {world_size()}
         return Layout(*self._here())
 
     def _owners(self):

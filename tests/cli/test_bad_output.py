@@ -192,3 +192,17 @@ def test_results_that_nobody_reads(plait, communities):
     plait.fails(FAILED, "train", communities, "--epochs", 2, "--ranks", 2, stdout=writes,
                 names=["cannot be written to stdout"])
     os.close(writes)
+
+
+def test_files_that_belong_to_a_graph(plait, tmp_path):
+    """MGG's graphs are three files, of which commands name the first."""
+    (tmp_path / "g.txt").write_text("0 1\n1 2\n2 0\n")
+    for graph in ("a", "b"):
+        plait.ok("convert", tmp_path / "g.txt", tmp_path / f"{graph}_beg_pos.bin")
+    shutil.copy(tmp_path / "g.txt", tmp_path / "c_weight.bin")
+    for read, written, more in (("c_weight.bin", "c_beg_pos.bin", ["--format", "txt"]),
+                                ("a_beg_pos.bin", "a_csr.bin", ["--out-format", "mtx"])):
+        plait.fails(USAGE, "convert", tmp_path / read, tmp_path / written, *more,
+                    names=[f"{written.partition('_')[0]}_", "is read as in, and out would replace it"])
+    plait.fails(USAGE, "convert", tmp_path / "g.txt", tmp_path / "d_beg_pos.bin", "--trace", tmp_path / "d_csr.bin",
+                names=["d_csr.bin: is written as"])

@@ -39,6 +39,12 @@ def test_torchrun(plait, communities, curve, address):
     check_run(plait("train", communities, "--epochs", EPOCHS, "--json", command=command), curve)
 
 
+def test_a_number_of_ranks_that_the_launcher_has_not_started(plait, communities):
+    one = program.environment(WORLD_SIZE="1", RANK="0", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
+    plait.fails(USAGE, "train", communities, "--epochs", 1, "--ranks", 3, env=one,
+                names=["3 ranks were asked for, but the launcher or the environment says 1", "leave out --ranks"])
+
+
 @pytest.mark.skipif(not TORCHRUN.exists(), reason="no torchrun")
 def test_torchrun_without_its_store(plait, communities, curve):
     """Rank 0 then keeps Plait's store, with the secret."""

@@ -245,8 +245,17 @@ def other_counts():
         model(data.x, data.edge_index)
     model.train()
     attention = error_of(lambda: model(data.x, data.edge_index))
+    after = error_of(lambda: plait.mean(model(data.x, data.edge_index).sum(1)).backward())
     model.conv.dropout = 0.0
-    print(json.dumps({"attention": attention, "weights": error_of(lambda: model(data.x, data.edge_index))}))
+    other = plait.parallelize(Attention(), make_data())[0]
+    other.conv.dropout = 0.0
+    for training in (True, plait.rank() == 0):
+        other.train(training)
+        with torch.no_grad():
+            other(data.x, data.edge_index)
+    other.train()
+    print(json.dumps({"attention": attention, "after": after,
+                      "weights": error_of(lambda: other(data.x, data.edge_index))}))
 
 
 def spread_alone():

@@ -1,6 +1,7 @@
 """Graphs that are worked on in another order than that of their ids, beside the same graphs in that order. As a
 program, it compares them on its ranks."""
 
+import pytest
 import torch
 import torch_geometric.nn as pyg
 from torch_geometric.data import Data
@@ -77,6 +78,9 @@ def check_graphs():
                     results.append([one.gather(rows) for rows in found])
                 for found, wanted in zip(*reversed(results)):
                     assert_close(found, wanted, 1e-4)
+            for rows in (data.x.repeat(2, 1), graph.own(data.x)[:-1], data.x[:0]):  # not one per own node
+                with pytest.raises(ValueError, match="must have one row for each of"):
+                    plait.aggregate(graph, rows)
             ids = torch.tensor([5, 0, NODES - 1, 5])
             assert torch.equal(plait.gather(graph.own(data.x), ids, graph), data.x[ids])
     assert all((graph.vertices[1:] > graph.vertices[:-1]).tolist())

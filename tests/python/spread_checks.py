@@ -94,6 +94,23 @@ def ranks_without_nodes():
         losses(model, own)
 
 
+def batches_are_normalised_in_bfloat16():
+    """Statistics and gradients are float32, as torch's are, and rows have the type that they came with."""
+    for affine in (True, False):
+        def make(affine=affine):
+            return TwoLayers(pyg.GCNConv, norm=torch.nn.BatchNorm1d(16, affine=affine))
+        plain, model, own = pair(make)
+        for net, data, mean in ((plain, DATA, torch.mean), (model, own, plait.mean)):
+            with torch.autocast("cpu", torch.bfloat16):
+                loss = mean(losses(net, data).float())
+            loss.backward()
+        for name in ("running_mean", "running_var"):
+            found, wanted = getattr(model.norm, name), getattr(plain.norm, name)
+            torch.testing.assert_close(found, wanted, rtol=0.02, atol=2e-3)
+        x = own.x[:, :16].bfloat16() if own.x.size(1) >= 16 else torch.ones(own.x.size(0), 16).bfloat16()
+        assert model.norm(x).dtype == torch.bfloat16
+
+
 def gradients_add_up():
     """Several backward passes, a penalty of the weights, and torch.autograd.grad."""
     plain, model, own = pair(lambda: TwoLayers(pyg.GCNConv))
@@ -246,7 +263,8 @@ def what_cannot_be_spread():
         raise AssertionError("they were spread")
 
 
-CHECKS = (rows_go_both_ways, sums_are_of_all_ranks, ranks_without_nodes, gradients_add_up,
+CHECKS = (rows_go_both_ways, sums_are_of_all_ranks, ranks_without_nodes, batches_are_normalised_in_bfloat16,
+          gradients_add_up,
           some_weights_are_frozen_or_shared, other_methods, copies_are_independent,
           dropout_is_by_node, a_compiled_model_is_right, what_cannot_be_spread)
 

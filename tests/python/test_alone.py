@@ -60,11 +60,11 @@ def test_gradients_after_a_call_on_one_rank(program):
 def test_ranks_whose_counts_differ():
     for one in told("other_counts"):
         assert one["attention"].startswith(
-            "ValueError: ranks call different operations: rank 0 dropout of attention in call 4 of the model in "
-            "training, but rank 1 dropout of attention in call 3")
+            "ValueError: rank 0 has called the model 4 times in training, but rank 1 3 times; leave this batch out")
+        assert one["after"] == "no error"
         assert one["weights"].startswith(
             "ValueError: ranks pass different weights, for one has been changed alone: the number of calls in training "
-            "is 5 on rank 0, but 4 on rank 1")
+            "is 3 on rank 0, but 2 on rank 1")
 
 
 def test_a_model_that_each_process_has_spread_alone():

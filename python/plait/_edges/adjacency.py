@@ -396,7 +396,12 @@ def kept(edge_index, edge_weight, key, make, is_kept=bool, together=False):
             of_tensor.let_go_of_dead()
             entries.let_go(key)
             entries.make_room()
-            made = make()
+            try:
+                made = make()
+            except BaseException:
+                if together:  # on this rank alone, perhaps: its place is taken on all
+                    entries.add(_Entry(None, edge_index, edge_weight, None))
+                raise
             entry = _Entry(key, edge_index, edge_weight, made)
             entries.add(entry)
         made = entry.made

@@ -35,7 +35,10 @@ class WorkOrder:
         self._places = {torch.device("cpu"): (entering, leaving)}
 
     def enter(self, rows):
-        """Returns rows in the order of the work, from rows in the order of ids; differentiable."""
+        """Returns rows in the order of the work, from rows in the order of ids; differentiable. Raises ValueError
+        unless there is one for each of the nodes, as operations on a graph that has no order do."""
+        if rows.dim() == 0 or rows.size(0) != len(self.ids):
+            raise ValueError(f"x has shape {list(rows.shape)}, but must have one row for each of {len(self.ids)} nodes")
         entering, leaving = self._on(rows.device)
         return _Permuted.apply(rows, entering, leaving)
 

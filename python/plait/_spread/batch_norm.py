@@ -25,7 +25,7 @@ class BatchNorm1d(torch.nn.BatchNorm1d):
         if count <= 1:
             raise ValueError(f"batch normalisation needs more than one row; all ranks have {count}")
         self._move_running(mean, variance * (count / (count - 1)))
-        return y if self.weight is None else y * self.weight + self.bias
+        return (y if self.weight is None else y * self.weight + self.bias).to(x.dtype)
 
     @torch.no_grad()
     def _move_running(self, mean, unbiased_variance):
@@ -44,10 +44,13 @@ pickled_as(torch.nn.BatchNorm1d, BatchNorm1d)
 
 
 class _Normalize(torch.autograd.Function):
-    """Computes (x - mean) / sqrt(variance + eps), mean, variance (over `count` rows), count."""
+    """Computes (x - mean) / sqrt(variance + eps), mean, variance (over `count` rows), count; in float32 where x has
+    shorter numbers, as torch does."""
 
     @staticmethod
     def forward(context, x, eps):
+        context.dtype = x.dtype
+        x = x.to(torch.promote_types(x.dtype, torch.float32))
         ones = x.new_tensor([x.size(0)], dtype=torch.float64)
         sums = all_reduce(torch.cat([x.sum(0, dtype=torch.float64), ones]),
                           "mean of batch normalisation")
@@ -74,4 +77,4 @@ class _Normalize(torch.autograd.Function):
         sums = all_reduce(sums, "gradient of batch normalisation")
         means = (sums / context.count).to(dy.dtype)
         of_dy, of_product = means.chunk(2)
-        return (dy - of_dy - y * of_product) * scale, None
+        return ((dy - of_dy - y * of_product) * scale).to(context.dtype), None

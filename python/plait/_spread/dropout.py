@@ -10,7 +10,7 @@ from torch.overrides import TorchFunctionMode
 from plait._draws import current_source, exchange_source
 from plait._library import ops
 from plait._spread.computing import current, has_stacks, is_preparing, refuse_other_nodes
-from plait.world import agree, world_size
+from plait.world import counts_of_ranks, world_size
 
 
 def graph_of_model():
@@ -53,11 +53,23 @@ class VertexDropout(TorchFunctionMode):
         """As draw(). Collective on several ranks: the owner of a row draws again, in the step backward, what the
         readers of the row have drawn, so ranks compare their calls. Raises ValueError, on every rank, if they differ."""
         if not self._is_agreed and world_size() > 1:
-            agree(f"dropout of attention in call {self._counter.calls} of the model in training")
+            self._compare_calls()
             self._is_agreed = True
         text = f"{self._seed} {self._next_call()}".encode()
         seed = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1
         return seed, self._step(device)
+
+    def _compare_calls(self):
+        """Raises ValueError, on every rank, if ranks have called the model differently often, as where a call has
+        failed on one. All of them count alike from then on."""
+        counts = counts_of_ranks("dropout of attention in a model in training", self._counter.calls)
+        most = max(counts)
+        if min(counts) == most:
+            return
+        self._counter.advance(most - self._counter.calls)
+        raise ValueError(f"rank {counts.index(most)} has called the model {most} times in training, but rank "
+                         f"{counts.index(min(counts))} {min(counts)} times; leave this batch out on every rank: from the "
+                         "next call on, all count alike")
 
     def _step(self, device):
         if device not in self._steps:
