@@ -8,12 +8,12 @@
 namespace plait {
 namespace {
 
-constexpr std::size_t kBagGrain = 16;
+constexpr std::size_t kMaximaGrain = 16;
 
 // Calls row(i, y_i) for each row of y, which is 0, by all threads.
 template <class Row>
 void for_rows(const SpmmArgs& args, Row row) {
-  parallel_blocks(args.begin.size(), kBagGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_blocks(args.begin.size(), kMaximaGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       float* const y = args.y + i * args.y_stride;
       std::fill_n(y, args.width, 0.0f);
