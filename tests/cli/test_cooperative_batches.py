@@ -21,7 +21,7 @@ def fanouts(model):
 
 
 @pytest.mark.parametrize("archive", ["dense", "sparse"])
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", sorted(MODELS.keys() - {"mlp"}))
 def test_curves_are_those_of_one_rank(plait, archives, archive, model):
     run = ("train", archives[archive], *MODELS[model], *COURSE)
     one = plait.json(*run, "--sampled", "--fanout", fanouts(model), "--batch", 48)
