@@ -1,4 +1,4 @@
-// Whether other ids of a graph's vertices are expected to pay: `plait reorder` and `automatic`
+// Tells whether other ids of a graph's vertices should pay: `plait reorder` and `automatic`
 // renumber by this rule, and `plait info` and plait.advise report what it says.
 #pragma once
 
