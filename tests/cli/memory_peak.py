@@ -43,11 +43,14 @@ class MemoryPeak:
         self.thread.start()
 
     def watch(self):
-        processes, looked = [], 0
+        """Where a process lets go of shared memory between the looks at it and at another, the other's share has grown
+        and the first one's is still counted: this is in one sample alone, so that the less of two in turn is right."""
+        processes, looked, last = [], 0, 0
         while self.process.poll() is None:
             if time.monotonic() - looked > FORKS:
                 processes, looked = descendants(self.process.pid), time.monotonic()
-            self.bytes = max(self.bytes, sum(map(held, processes)))
+            now = sum(map(held, processes))
+            self.bytes, last = max(self.bytes, min(last, now)), now
             time.sleep(PERIOD)
 
     def result(self):
