@@ -16,6 +16,7 @@
 #include "plait/base/memory.h"
 #include "plait/base/parallel.h"
 #include "plait/base/printable.h"
+#include "plait/base/setting.h"
 #include "plait/world/descriptors.h"
 
 namespace plait::cli {
@@ -45,9 +46,15 @@ int after_writing(int code, const Program& program) {
   return program.report(Error("the results cannot be written to stdout" + why));
 }
 
+// Settings are options: "--strategy bulk".
+std::string option_text(std::string_view name, std::span<const std::string_view> values) {
+  return "--" + plain_setting(name, values);
+}
+
 }  // namespace
 
 int run_command(int argc, char** argv, const Program& program, Session& session) {
+  write_settings_by(option_text);
   CLI::App app{
       "Trains graph neural networks on one graph that is spread over many processors, and "
       "runs graph analytics in the same way.",
