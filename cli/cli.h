@@ -79,7 +79,7 @@ void add_examples(CLI::App* command, const std::string& text);
 // A heading of --help and the options under it.
 struct OptionGroup {
   const char* heading;
-  std::vector<const char*> options;  // "--name"
+  std::vector<std::string> options;  // "--name"
 };
 // Puts a command's options under headings: headings of `groups`, and common ones for options that
 // several commands have. Throws CLI::OptionNotFound if the command lacks an option of `groups`.

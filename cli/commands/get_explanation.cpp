@@ -23,8 +23,8 @@ GroupCounts most_groups(const AnyCsr& graph, const Partition& partition, const G
 std::string settings_of(const GetTuning& tuning) {
   std::string text;
   for (const GetParameter& parameter : get_parameters())
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", parameter.option + 2,
-                        parameter.show(tuning));
+    text +=
+        fmt::format("{}{} {}", text.empty() ? "" : ", ", parameter.name, parameter.show(tuning));
   return text;
 }
 

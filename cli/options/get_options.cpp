@@ -7,22 +7,24 @@
 namespace plait::cli {
 namespace {
 
-// "--remote-ps": "remote_ps"
+// "remote-ps": "remote_ps"
 std::string key_of(const GetParameter& p) {
-  std::string key = p.option + 2;
+  std::string key(p.name);
   std::ranges::replace(key, '-', '_');
   return key;
 }
 
 }  // namespace
 
+std::string option_of(const GetParameter& p) { return fmt::format("--{}", p.name); }
+
 void add_get_options(CLI::App* command, GetTuning& tuning) {
   for (const GetParameter& p : get_parameters()) {
-    const std::string text =
-        p.words ? std::string(p.help) : fmt::format("{} ({})", p.help, p.values);
+    const std::string text = p.words ? p.help : fmt::format("{} ({})", p.help, p.values);
     CLI::Option* const option = command->add_option_function<std::string>(
-        p.option, [&tuning, set = p.set](const std::string& value) { set(tuning, value); }, text);
-    option->default_str(std::string(p.standard));
+        option_of(p), [&tuning, set = p.set](const std::string& value) { set(tuning, value); },
+        text);
+    option->default_str(p.standard);
     if (p.words)
       show_words(option, std::string(p.values));
     else
@@ -32,8 +34,8 @@ void add_get_options(CLI::App* command, GetTuning& tuning) {
 
 void require_get(const CLI::App& command, bool used, const char* remedy) {
   for (const GetParameter& p : get_parameters())
-    require<UsageError>(used || command.count(p.option) == 0,
-                        "{} is a setting of strategy get on GPUs; {}", p.option, remedy);
+    require<UsageError>(used || command.count(option_of(p)) == 0,
+                        "{} is a setting of strategy get on GPUs; {}", option_of(p), remedy);
 }
 
 json to_json(const GetTuning& tuning) {
@@ -48,7 +50,7 @@ json to_json(const GetTuning& tuning) {
 
 OptionGroup get_option_group() {
   OptionGroup group{"Strategy get on GPUs", {}};
-  for (const GetParameter& p : get_parameters()) group.options.push_back(p.option);
+  for (const GetParameter& p : get_parameters()) group.options.push_back(option_of(p));
   return group;
 }
 

@@ -6,6 +6,9 @@
 
 namespace plait::cli {
 
+// Returns "--remote-ps".
+std::string option_of(const GetParameter& p);
+
 void add_get_options(CLI::App* command, GetTuning& tuning);
 
 // Throws a UsageError that ends with `remedy` if the command was given one of these options but

@@ -4,8 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <set>
+#include <vector>
 
 #include "cli/cli.h"
 #include "cli/options/get_options.h"
@@ -17,14 +17,16 @@ constexpr std::size_t kColumn = 30;      // where descriptions begin
 constexpr std::size_t kLineWidth = 100;  // of a line
 
 // Headings of options that several commands have. A command may give them another heading.
-const std::array<OptionGroup, 4> kCommonGroups{{
-    {"Reading the graph", {"--vertices", "--first-line", "--directed"}},
-    {"GPUs and ranks",
-     {"--ranks", "--gpus", "--strategy", "--partition", "--reorder", "--transport", "--wire",
-      "--exact", "--explain", "--optimise", "--timeout", "--gpu-timeout"}},
-    get_option_group(),
-    {"Output", {"--help", "--json", "--quiet", "--profile", "--trace"}},
-}};
+std::vector<OptionGroup> common_groups() {
+  return {
+      {"Reading the graph", {"--vertices", "--first-line", "--directed"}},
+      {"GPUs and ranks",
+       {"--ranks", "--gpus", "--strategy", "--partition", "--reorder", "--transport", "--wire",
+        "--exact", "--explain", "--optimise", "--timeout", "--gpu-timeout"}},
+      get_option_group(),
+      {"Output", {"--help", "--json", "--quiet", "--profile", "--trace"}},
+  };
+}
 
 std::string between(const std::string& text, const std::string& open, const std::string& close) {
   const std::size_t begin = text.find(open);
@@ -161,12 +163,12 @@ class PlainHelp : public CLI::Formatter {
 std::shared_ptr<CLI::FormatterBase> plain_help() { return std::make_shared<PlainHelp>(); }
 
 void group_options(CLI::App* command, const std::vector<OptionGroup>& groups) {
-  for (const OptionGroup& group : kCommonGroups)
-    for (const char* name : group.options)
+  for (const OptionGroup& group : common_groups())
+    for (const std::string& name : group.options)
       if (CLI::Option* const option = command->get_option_no_throw(name))
         option->group(group.heading);
   for (const OptionGroup& group : groups)
-    for (const char* name : group.options) command->get_option(name)->group(group.heading);
+    for (const std::string& name : group.options) command->get_option(name)->group(group.heading);
 }
 
 }  // namespace plait::cli

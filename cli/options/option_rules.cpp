@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "cli/options/get_options.h"
 #include "plait/base/error.h"
-#include "plait/plan/get_tuning.h"
 
 namespace plait::cli {
 namespace {
@@ -19,9 +19,9 @@ Need any_of(const char* option, const char* values) { return {Need::Kind::any_of
 Need other(const char* option, const char* values) { return {Need::Kind::other, option, values}; }
 Need dataset(const char* fact) { return {.kind = Need::Kind::dataset, .values = fact}; }
 
-std::vector<const char*> options_of_get() {
-  std::vector<const char*> options;
-  for (const GetParameter& parameter : get_parameters()) options.push_back(parameter.option);
+std::vector<std::string> options_of_get() {
+  std::vector<std::string> options;
+  for (const GetParameter& parameter : get_parameters()) options.push_back(option_of(parameter));
   return options;
 }
 
@@ -93,7 +93,7 @@ std::vector<OptionRule> all_rules() {
 
 std::vector<std::string> items(const std::string& list) { return CLI::detail::split(list, ','); }
 
-bool is_given(const CLI::App& command, const char* name) {
+bool is_given(const CLI::App& command, const std::string& name) {
   const CLI::Option* const option = command.get_option_no_throw(name);
   return option != nullptr && option->count() > 0;
 }
@@ -176,7 +176,7 @@ void require_read(const CLI::App& command, const DatasetFacts* facts) {
     if (!is_among(rule.commands, path)) continue;
     const auto met = [&](const Need& need) { return is_met(need, command, facts); };
     if (std::ranges::any_of(rule.needs, met)) continue;
-    for (const char* option : rule.options) {
+    for (const std::string& option : rule.options) {
       std::vector<std::string> needs;
       for (const Need& need : rule.needs) needs.push_back(described(need));
       require<UsageError>(!is_given(command, option), "{} does nothing in this run; it is read {}",

@@ -32,7 +32,7 @@ struct Need {
 // of these has a need that is met.
 struct OptionRule {
   std::vector<const char*> commands;  // "bench model"
-  std::vector<const char*> options;
+  std::vector<std::string> options;
   std::vector<Need> needs;
 };
 std::span<const OptionRule> option_rules();

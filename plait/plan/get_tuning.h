@@ -67,20 +67,21 @@ struct GetTuning {
 // threads, blocks or NVSHMEM read rows and dw is below kLeastLanes.
 void require_in_range(const GetTuning& tuning);
 
-// One setting, as an option of the command line and as a key of JSON.
+// One setting, of which doors make an option or a key.
 struct GetParameter {
-  const char* option;         // "--ps"
-  std::string_view values;    // "1 to 512, or none"
-  bool words;                 // `values` is a list of all words that the option takes
-  std::string_view standard;  // the default, as in help
-  std::string_view help;
-  // Sets it from the option's value. Throws a UsageError that says what values there are.
+  std::string_view name;    // "remote-ps", as setting() takes it
+  std::string_view values;  // "1 to 512, or none"
+  bool words;               // `values` is a list of all words that `set` takes
+  std::string standard;     // the default, as in help
+  std::string help;
+  // Sets it from a word or a number. Throws a UsageError that says what values there are.
   void (*set)(GetTuning& tuning, std::string_view value);
-  // Returns the value in effect, as an option takes it.
+  // Returns the value in effect, as `set` takes it.
   std::string (*show)(const GetTuning& tuning);
 };
 
-// Returns the table of all settings.
+// Returns the table of all settings. Its texts have the names that setting() gives at the first
+// call.
 std::span<const GetParameter> get_parameters();
 
 }  // namespace plait

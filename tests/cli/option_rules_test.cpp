@@ -10,12 +10,12 @@
 #include <set>
 
 #include "cli/options/command_tree.h"
+#include "cli/options/get_options.h"
 #include "plait/base/file.h"
 #include "plait/graph/build.h"
 #include "plait/io/io.h"
 #include "plait/io/npy.h"
 #include "plait/nn/config.h"
-#include "plait/plan/get_tuning.h"
 #include "tests/support/command_runs.h"
 
 namespace plait::cli {
@@ -181,7 +181,7 @@ TEST_F(Options, EveryRuleRefusesByName) {
   std::size_t cases = 0;
   for (const OptionRule& rule : option_rules())
     for (const char* command : rule.commands)
-      for (const char* option : rule.options) {
+      for (const std::string& option : rule.options) {
         std::string line = kLeast.at(command);
         for (const Need& need : rule.needs) {
           if (need.kind == Need::Kind::dataset && std::string(need.values) == "one graph")
@@ -224,9 +224,9 @@ TEST_F(Options, EveryModelReadsItsOptions) {
       else
         EXPECT_EQ(ok(line).result["strategy"], strategy);
       for (const GetParameter& parameter : get_parameters())
-        refused(
-            base + (kind == "mlp" ? "" : " --strategy " + strategy) + with_value(parameter.option),
-            parameter.option);
+        refused(base + (kind == "mlp" ? "" : " --strategy " + strategy) +
+                    with_value(option_of(parameter)),
+                option_of(parameter));
     }
   }
 }
@@ -411,14 +411,15 @@ TEST_F(Options, NoOptionIsForgotten) {
                                                       {"bench zoo", "--widths"},
                                                       {"bench zoo", "--scale"},
                                                       {"bench zoo", "--partition"}};
-  for (const GetParameter& parameter : get_parameters()) known.emplace("study", parameter.option);
+  for (const GetParameter& parameter : get_parameters())
+    known.emplace("study", option_of(parameter));
   for (const Effects& effects : all_effects())
     for (const std::string& option : effects.options)
       for (const std::string& word : words_of_line(option))
         known.emplace(command_of_line(effects.base), word);
   for (const OptionRule& rule : option_rules())
     for (const char* command : rule.commands)
-      for (const char* option : rule.options) known.emplace(command, option);
+      for (const std::string& option : rule.options) known.emplace(command, option);
   CLI::App app{"", "plait"};
   Session session;
   add_commands(app, session);

@@ -10,61 +10,60 @@
 namespace plait {
 namespace {
 
-const GetParameter& parameter(std::string_view option) {
+const GetParameter& parameter(std::string_view name) {
   for (const GetParameter& p : get_parameters())
-    if (p.option == option) return p;
-  throw Error("no such option");
+    if (p.name == name) return p;
+  throw Error("no such setting");
 }
 
-GetTuning with(std::string_view option, std::string_view value) {
+GetTuning with(std::string_view name, std::string_view value) {
   GetTuning tuning;
-  parameter(option).set(tuning, value);
+  parameter(name).set(tuning, value);
   return tuning;
 }
 
-TEST(GetTuning, EveryOptionSetsItsSettingAlone) {
-  EXPECT_EQ(with("--ps", "512"), (GetTuning{.ps = 512}));
-  EXPECT_EQ(with("--ps", "none"), (GetTuning{.ps = GetTuning::kWholeRow}));
-  EXPECT_EQ(with("--remote-ps", "1"), (GetTuning{.remote_ps = 1}));
-  EXPECT_EQ(with("--remote-ps", "none"), (GetTuning{.remote_ps = GetTuning::kWholeRow}));
-  EXPECT_EQ(with("--dist", "16"), (GetTuning{.dist = 16}));
-  EXPECT_EQ(with("--wpb", "1"), (GetTuning{.wpb = 1}));
-  EXPECT_EQ(with("--get", "async"), (GetTuning{.asynchronous = true}));
-  EXPECT_EQ(with("--interleave", "off"), (GetTuning{.interleave = false}));
-  EXPECT_EQ(with("--read-by", "thread"), (GetTuning{.read_by = ReadBy::thread}));
-  EXPECT_EQ(with("--read-by", "block"), (GetTuning{.read_by = ReadBy::block}));
-  EXPECT_EQ(with("--read-with", "nvshmem"), (GetTuning{.read_with = ReadWith::nvshmem}));
+TEST(GetTuning, EveryWordSetsItsSettingAlone) {
+  EXPECT_EQ(with("ps", "512"), (GetTuning{.ps = 512}));
+  EXPECT_EQ(with("ps", "none"), (GetTuning{.ps = GetTuning::kWholeRow}));
+  EXPECT_EQ(with("remote-ps", "1"), (GetTuning{.remote_ps = 1}));
+  EXPECT_EQ(with("remote-ps", "none"), (GetTuning{.remote_ps = GetTuning::kWholeRow}));
+  EXPECT_EQ(with("dist", "16"), (GetTuning{.dist = 16}));
+  EXPECT_EQ(with("wpb", "1"), (GetTuning{.wpb = 1}));
+  EXPECT_EQ(with("get", "async"), (GetTuning{.asynchronous = true}));
+  EXPECT_EQ(with("interleave", "off"), (GetTuning{.interleave = false}));
+  EXPECT_EQ(with("read-by", "thread"), (GetTuning{.read_by = ReadBy::thread}));
+  EXPECT_EQ(with("read-by", "block"), (GetTuning{.read_by = ReadBy::block}));
+  EXPECT_EQ(with("read-with", "nvshmem"), (GetTuning{.read_with = ReadWith::nvshmem}));
   for (const std::uint32_t dw : {1u, 2u, 4u, 8u, 16u, 32u})
-    EXPECT_EQ(with("--dw", fmt::to_string(dw)), (GetTuning{.dw = dw}));
-  EXPECT_EQ(with("--sums", "atomic"), (GetTuning{.sums = GroupSums::atomic}));
+    EXPECT_EQ(with("dw", fmt::to_string(dw)), (GetTuning{.dw = dw}));
+  EXPECT_EQ(with("sums", "atomic"), (GetTuning{.sums = GroupSums::atomic}));
 }
 
 TEST(GetTuning, DefaultsInTheTableAreThoseOfTheStruct) {
   for (const GetParameter& p : get_parameters()) {
-    if (std::string_view(p.option) == "--remote-ps") continue;  // as --ps
-    EXPECT_EQ(p.show({}), p.standard) << p.option;
-    EXPECT_EQ(with(p.option, p.standard), GetTuning{}) << p.option;
+    if (p.name == "remote-ps") continue;  // as --ps
+    EXPECT_EQ(p.show({}), p.standard) << p.name;
+    EXPECT_EQ(with(p.name, p.standard), GetTuning{}) << p.name;
   }
   EXPECT_EQ(GetTuning{}.remote(), GetTuning{}.ps);
-  EXPECT_EQ(with("--ps", "7").remote(), 7u);
+  EXPECT_EQ(with("ps", "7").remote(), 7u);
 }
 
 TEST(GetTuning, ShowsTheValueInEffect) {
   GetTuning tuning;
   const std::map<std::string, std::string> given{
-      {"--ps", "33"},          {"--remote-ps", "none"},    {"--dist", "3"},
-      {"--wpb", "16"},         {"--get", "async"},         {"--interleave", "off"},
-      {"--read-by", "thread"}, {"--read-with", "nvshmem"}, {"--dw", "16"},
-      {"--sums", "atomic"}};
+      {"ps", "33"},     {"remote-ps", "none"}, {"dist", "3"},         {"wpb", "16"},
+      {"get", "async"}, {"interleave", "off"}, {"read-by", "thread"}, {"read-with", "nvshmem"},
+      {"dw", "16"},     {"sums", "atomic"}};
   EXPECT_EQ(given.size(), get_parameters().size());
-  for (const auto& [option, value] : given) parameter(option).set(tuning, value);
-  for (const auto& [option, value] : given) EXPECT_EQ(parameter(option).show(tuning), value);
-  EXPECT_EQ(parameter("--remote-ps").show(with("--ps", "5")), "5");
+  for (const auto& [name, value] : given) parameter(name).set(tuning, value);
+  for (const auto& [name, value] : given) EXPECT_EQ(parameter(name).show(tuning), value);
+  EXPECT_EQ(parameter("remote-ps").show(with("ps", "5")), "5");
 }
 
-std::string refusal(std::string_view option, std::string_view value) {
+std::string refusal(std::string_view name, std::string_view value) {
   try {
-    with(option, value);
+    with(name, value);
   } catch (const UsageError& error) {
     return error.what();
   }
@@ -73,20 +72,19 @@ std::string refusal(std::string_view option, std::string_view value) {
 
 TEST(GetTuning, RefusesOtherValuesWithTheRange) {
   for (const char* value : {"0", "513", "2147483648", "99999999999", "-1", "1.5", "8 ", "", "all"})
-    for (const char* option : {"--ps", "--remote-ps"})
-      EXPECT_EQ(refusal(option, value),
-                fmt::format("{} is '{}', which is not 1 to 512 or none", option, value));
+    for (const char* name : {"ps", "remote-ps"})
+      EXPECT_EQ(refusal(name, value),
+                fmt::format("{} is '{}', which is not 1 to 512 or none", name, value));
   for (const char* value : {"0", "17", "none"})
-    for (const char* option : {"--dist", "--wpb"})
-      EXPECT_EQ(refusal(option, value),
-                fmt::format("{} is '{}', which is not 1 to 16", option, value));
-  EXPECT_NE(refusal("--get", "sync").find("blocking or async"), std::string::npos);
-  EXPECT_NE(refusal("--interleave", "yes").find("off or on"), std::string::npos);
-  EXPECT_NE(refusal("--read-by", "lane").find("thread, warp or block"), std::string::npos);
-  EXPECT_NE(refusal("--read-with", "mpi").find("addresses or nvshmem"), std::string::npos);
+    for (const char* name : {"dist", "wpb"})
+      EXPECT_EQ(refusal(name, value), fmt::format("{} is '{}', which is not 1 to 16", name, value));
+  EXPECT_NE(refusal("get", "sync").find("blocking or async"), std::string::npos);
+  EXPECT_NE(refusal("interleave", "yes").find("off or on"), std::string::npos);
+  EXPECT_NE(refusal("read-by", "lane").find("thread, warp or block"), std::string::npos);
+  EXPECT_NE(refusal("read-with", "mpi").find("addresses or nvshmem"), std::string::npos);
   for (const char* value : {"0", "3", "64", "-1", "none"})
-    EXPECT_NE(refusal("--dw", value).find("auto, 1, 2, 4, 8, 16 or 32"), std::string::npos);
-  EXPECT_NE(refusal("--sums", "exact").find("ordered or atomic"), std::string::npos);
+    EXPECT_NE(refusal("dw", value).find("auto, 1, 2, 4, 8, 16 or 32"), std::string::npos);
+  EXPECT_NE(refusal("sums", "exact").find("ordered or atomic"), std::string::npos);
 }
 
 TEST(GetTuning, RoutesOnGpusHaveNumbersInRange) {
@@ -122,11 +120,11 @@ TEST(GetTuning, DeviceFunctionsReadMemoryOfNvshmemOnGpus) {
     return false;
   };
   route.get.dw = 2;  // has no kernel
-  EXPECT_TRUE(refused("take --read-with addresses, or a --dw of 4 or more"));
+  EXPECT_TRUE(refused("take read-with addresses, or a dw of 4 or more"));
   route.get.dw = 4;
   EXPECT_NO_THROW(choose(route));
   route.transport = DeviceTransport::vmm;
-  EXPECT_TRUE(refused("add --transport nvshmem"));
+  EXPECT_TRUE(refused("add transport nvshmem"));
   route.strategy = Strategy::pipelined;  // does not use them
   EXPECT_FALSE(choose(route).reads_by_nvshmem());
   route.strategy = Strategy::get, route.gpu = false;
