@@ -101,7 +101,7 @@ void note_hosts(Session& session, const TrainConfig& train) {
   if (!train.sampled && !session.needs_one_host.empty())
     session.needs_one_host += ", or train on samples (--sampled)";
   if (!train.sampled) return;
-  session.needs_one_host = train.sampled->cooperative ? kCooperativeHosts : "";
+  session.needs_one_host = train.sampled->cooperative ? reason_against_hosts() : "";
   session.replica_per_host = !train.sampled->cooperative;
 }
 

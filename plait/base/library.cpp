@@ -21,7 +21,7 @@ void* open_library(const LibraryPlace& place) {
   return dlopen((packages / place.folder / place.name).c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
-LibraryFunctions::LibraryFunctions(const LibraryPlace& place, const char* remedy)
+LibraryFunctions::LibraryFunctions(const LibraryPlace& place, const std::string& remedy)
     : place_(place), library_(open_library(place)) {
   require(library_ != nullptr, "{} is not there; {}", place.name, remedy);
 }

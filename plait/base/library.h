@@ -1,6 +1,8 @@
 // Shared libraries that are found at run time, so that the program starts without them.
 #pragma once
 
+#include <string>
+
 namespace plait {
 
 // The places of a library.
@@ -21,7 +23,7 @@ void* open_library(const LibraryPlace& place);
 class LibraryFunctions {
  public:
   // Throws an Error with the remedy if the library is not there.
-  LibraryFunctions(const LibraryPlace& place, const char* remedy);
+  LibraryFunctions(const LibraryPlace& place, const std::string& remedy);
 
   // Sets `function`, whose type the caller knows. Throws Error if the library has none of that
   // name.

@@ -10,6 +10,7 @@
 #include "plait/base/parallel.h"
 #include "plait/base/profile.h"
 #include "plait/base/saturating.h"
+#include "plait/base/setting.h"
 #include "plait/base/timer.h"
 #include "plait/plan/choose.h"
 #include "plait/symmetric/agreement.h"
@@ -110,8 +111,8 @@ CpuExchange::CpuExchange(World& world, GraphShards shards, const Route& route,
       get_(traits_of(route.strategy).cpu.store == HaloStore::none),
       rows_(world) {
   require_on_all<UsageError>(traits_of(route.strategy).cpu.possible,
-                             "strategy {} needs GPUs; use --gpus, or --strategy bulk",
-                             to_string(route.strategy));
+                             "strategy {} needs GPUs; use {}, or {}", to_string(route.strategy),
+                             setting("gpus"), setting("strategy", "bulk"));
   together(world_, "while placing a graph", [&] {
     forward_ = make(shards_.forward);
     backward_ = make(shards_.backward());

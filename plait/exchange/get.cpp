@@ -2,6 +2,7 @@
 // as often as edges name it. No halo is stored; a row crosses once for every edge.
 #include "plait/base/error.h"
 #include "plait/base/profile.h"
+#include "plait/base/setting.h"
 #include "plait/exchange/strategy_run.h"
 #include "plait/world/together.h"
 
@@ -38,7 +39,8 @@ class GetStrategy : public StrategyRun {
 std::unique_ptr<StrategyRun> make_get_strategy(World& world, const Shard& shard) {
   require_on_all<UsageError>(world.size() == 1 || world.one_host(),
                              "strategy get reads remote rows in shared memory, but the ranks are "
-                             "on several hosts; use --strategy bulk");
+                             "on several hosts; use {}",
+                             setting("strategy", "bulk"));
   return std::make_unique<GetStrategy>(shard);
 }
 

@@ -22,6 +22,7 @@
 
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
+#include "plait/base/setting.h"
 #include "plait/io/edge_list_measure.h"
 #include "plait/io/npy.h"
 #include "plait/io/text.h"
@@ -245,7 +246,8 @@ void note_vertices_without_edges(Layout& layout, const AnyEdgeList& edges) {
   if (said <= named) return;
   layout.notes.push_back(fmt::format(
       "{} says {} vertices, but the edges name {}{}", layout.comment, said, named,
-      layout.largest < said ? fmt::format("; --vertices {} adds the others", said) : ""));
+      layout.largest < said ? "; " + setting("vertices", fmt::to_string(said)) + " adds the others"
+                            : ""));
 }
 
 struct LineStyle {
@@ -288,8 +290,8 @@ void write_edge_list(const Dataset& dataset, AtomicFile& file) {
 }
 
 void write_gap_text(const Dataset& dataset, AtomicFile& file) {
-  require(!is_weighted(dataset.graph), "{}: .el holds no weights; use .wel or --no-weights",
-          file.path());
+  require(!is_weighted(dataset.graph), "{}: .el holds no weights; use .wel or {}", file.path(),
+          setting("no-weights"));
   write_lines(dataset, file, {.separator = ' '}, as_it_is);
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "plait/base/error.h"
+#include "plait/base/setting.h"
 #include "plait/io/vertex_count.h"
 
 namespace plait::edge_lines {
@@ -75,7 +76,7 @@ class Measuring {
     if (options_.first_line == FirstLine::counts && !follows)
       input_.fail(head_.first,
                   input_.quote_line(head_.first) + " is not two or three counts before edges",
-                  "leave out --first-line");
+                  "leave out " + setting("first-line"));
     if (!follows || !measure_apart()) measure_all();
     layout_.total = exclusive_sum(layout_.edges);
     layout_.total_small = exclusive_sum(layout_.small);
@@ -145,7 +146,7 @@ class Measuring {
                     fmt::format("it states {} vertices and {} edges, but {} edges follow, with "
                                 "ids up to {}",
                                 counts.vertices, counts.edges, edges, largest),
-                    "correct it, or give --first-line skip");
+                    "correct it, or give " + setting("first-line", "skip"));
     } else if (told_others || (!below && !from_one)) {
       warn_of_counts(counts, edges, largest);
       return false;
@@ -156,10 +157,11 @@ class Measuring {
     layout_.vertices = counts.vertices;
     layout_.first_id = from_one;
     if (options_.first_line == FirstLine::guess)
-      note(counts.at, fmt::format("is read as the counts of {} vertices, {} to {}, and {} edges; "
-                                  "--first-line edge reads it as an edge",
-                                  counts.vertices, layout_.first_id,
-                                  counts.vertices - 1 + layout_.first_id, edges));
+      note(counts.at,
+           fmt::format("is read as the counts of {} vertices, {} to {}, and {} edges; "
+                       "{} reads it as an edge",
+                       counts.vertices, layout_.first_id, counts.vertices - 1 + layout_.first_id,
+                       edges, setting("first-line", "edge")));
     return true;
   }
 
@@ -167,7 +169,8 @@ class Measuring {
   void warn_of_counts(const StatedCounts& counts, std::uint64_t edges, std::uint64_t largest) {
     const bool next_id = counts.vertices == largest || counts.vertices == largest + 1;
     if (counts.edges == edges || (next_id && counts.edges > largest))
-      note(counts.at, "is read as an edge; if it holds counts, give --first-line counts or skip");
+      note(counts.at, "is read as an edge; if it holds counts, give " +
+                          setting("first-line", {"counts", "skip"}));
   }
 
   void compare_with_comment() {

@@ -7,6 +7,7 @@
 
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
+#include "plait/base/setting.h"
 
 namespace plait {
 namespace {
@@ -116,7 +117,7 @@ void write_gap(const Dataset& dataset, AtomicFile& file, GapWeights weights) {
           "{}: {} vertices are more than the {} that a file of the GAP suite can hold", file.path(),
           dataset.vertices(), kMostVertices);
   require(weights == GapWeights::int32 || !is_weighted(dataset.graph),
-          "{}: .sg holds no weights; use .wsg or --no-weights", file.path());
+          "{}: .sg holds no weights; use .wsg or {}", file.path(), setting("no-weights"));
   require_whole_weights(dataset.graph, Int32::min(), Int32::max(), file.path());
   const std::byte directed{!dataset.symmetric};
   const std::uint64_t counts[] = {dataset.edges(), dataset.vertices()};

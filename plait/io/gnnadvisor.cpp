@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "plait/base/error.h"
+#include "plait/base/setting.h"
 #include "plait/io/edge_ends.h"
 #include "plait/io/edges_of_csr.h"
 #include "plait/io/vertex_count.h"
@@ -21,8 +22,8 @@ AnyEdgeList parse_gnnadvisor(const NpzArchive& archive, std::uint64_t told) {
 
 void write_gnnadvisor(const Dataset& dataset, AtomicFile& file) {
   require(!is_weighted(dataset.graph),
-          "{}: GNNAdvisor's archives hold no weights; use --no-weights or another format",
-          file.path());
+          "{}: GNNAdvisor's archives hold no weights; use {} or another format", file.path(),
+          setting("no-weights"));
   const std::uint64_t count = dataset.vertices();
   ZipWriter zip(true);
   std::visit(

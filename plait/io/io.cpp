@@ -16,6 +16,7 @@
 #include "plait/base/file.h"
 #include "plait/base/printable.h"
 #include "plait/base/progress.h"
+#include "plait/base/setting.h"
 #include "plait/graph/renumber.h"
 #include "plait/graph/validate.h"
 #include "plait/io/attach.h"
@@ -190,15 +191,16 @@ Dataset build(Content content, const ReadOptions& options) {
 ReadOptions with_direction(Content& content, const std::string& path, const ReadOptions& options) {
   const bool marked = !content.undirected.empty();
   require<UsageError>(marked || !options.directed,
-                      "{}: --directed has no effect: no comment says that the graph is undirected",
-                      path);
+                      "{}: {} has no effect: no comment says that the graph is undirected", path,
+                      setting("directed"));
   ReadOptions wanted = options;
   if (!marked || options.directed || options.build.undirected) return wanted;
   wanted.build.undirected = true;
   content.warnings.push_back(
       content.undirected +
       " says that the graph is undirected: the reverse of every edge is added, and duplicates are "
-      "dropped; --directed reads each line as one edge");
+      "dropped; " +
+      setting("directed") + " reads each line as one edge");
   return wanted;
 }
 
@@ -383,9 +385,10 @@ const Format& format_of(const File& file, const std::string& wanted) {
 
 // Refuses options that only edge lists heed.
 void require_no_line_options(const std::string& path, const ReadOptions& options) {
-  require<UsageError>(options.first_line == FirstLine::guess,
-                      "{}: --first-line is for edge lists as text", path);
-  require<UsageError>(!options.directed, "{}: --directed is for edge lists as text", path);
+  require<UsageError>(options.first_line == FirstLine::guess, "{}: {} is for edge lists as text",
+                      path, setting("first-line"));
+  require<UsageError>(!options.directed, "{}: {} is for edge lists as text", path,
+                      setting("directed"));
 }
 
 // While it lives, bars are drawn only if they are wanted and were drawn before.

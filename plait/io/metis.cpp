@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "plait/base/error.h"
+#include "plait/base/setting.h"
 #include "plait/io/text.h"
 
 namespace plait {
@@ -214,13 +215,12 @@ ParsedMetis parse_metis(std::string_view text, const std::string& file) {
 
 void write_metis(const Dataset& dataset, AtomicFile& file) {
   require(dataset.symmetric,
-          "{}: a METIS file holds an undirected graph, and this one is directed; use --undirected "
+          "{}: a METIS file holds an undirected graph, and this one is directed; use {} "
           "or another format",
-          file.path());
-  require(
-      count_loops(dataset.graph) == 0,
-      "{}: a METIS file holds no edge from a vertex to itself; use --no-loops or another format",
-      file.path());
+          file.path(), setting("undirected"));
+  require(count_loops(dataset.graph) == 0,
+          "{}: a METIS file holds no edge from a vertex to itself; use {} or another format",
+          file.path(), setting("no-loops"));
   require_whole_weights(dataset.graph, 1, std::numeric_limits<std::int32_t>::max(), file.path());
   file.write(fmt::format("{} {}{}\n", dataset.vertices(), dataset.edges() / 2,
                          is_weighted(dataset.graph) ? " 001" : ""));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "plait/base/error.h"
+#include "plait/base/setting.h"
 #include "plait/graph/build.h"
 #include "plait/graph/validate.h"
 #include "plait/io/edges_of_csr.h"
@@ -79,8 +80,9 @@ void require_whole_weights(const AnyCsr& any, std::int64_t low, std::int64_t hig
         const auto row = std::upper_bound(graph.offsets.begin(), graph.offsets.end(), e) - 1;
         throw Error(fmt::format(
             "{}: weight {} of the edge from vertex {} to {} is not a whole number in {}..{}, which "
-            "is what the format can hold; use --no-weights or another format",
-            file, *wrong, graph.neighbours[e], row - graph.offsets.begin(), low, high));
+            "is what the format can hold; use {} or another format",
+            file, *wrong, graph.neighbours[e], row - graph.offsets.begin(), low, high,
+            setting("no-weights")));
       },
       any);
 }

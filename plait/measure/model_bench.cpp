@@ -8,6 +8,7 @@
 
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
+#include "plait/base/setting.h"
 #include "plait/base/timer.h"
 #include "plait/nn/inference/placed_model.h"
 #include "plait/nn/memory/work_memory.h"
@@ -137,8 +138,8 @@ namespace {
 
 // `what` was computed by this route; throws the same on all ranks, which know the same difference.
 void require_agreement(double difference, bool first, const Route& route, const char* what) {
-  require(!first || difference < kNotFinite, "{} are not finite; try fewer layers, or --norm",
-          what);
+  require(!first || difference < kNotFinite, "{} are not finite; try fewer layers, or {}", what,
+          setting("norm"));
   require<MismatchError>(difference < ModelBench::kTolerance,
                          "{} by strategy {} differ from the first strategy's by {:.3g} relative",
                          what, to_string(route.strategy), difference);

@@ -7,6 +7,7 @@
 #include "plait/base/error.h"
 #include "plait/base/memory.h"
 #include "plait/base/parallel.h"
+#include "plait/base/setting.h"
 #include "plait/base/timer.h"
 #include "plait/measure/cuda/read_chain.h"
 #include "plait/symmetric/agreement.h"
@@ -100,8 +101,8 @@ class ChainWords {
 
 std::vector<double> time_read_chain(World& world, const ChainQuestion& question) {
   if (question.gpus) return time_gpu_read_chain(world, question);
-  require<UsageError>(question.memory != ChainMemory::managed,
-                      "unified memory is of GPUs; add --gpus");
+  require<UsageError>(question.memory != ChainMemory::managed, "unified memory is of GPUs; add {}",
+                      setting("gpus"));
   const ChainShape shape = chain_shape(
       question.bytes,
       question.memory == ChainMemory::own ? 1 : static_cast<std::uint64_t>(world.size()));

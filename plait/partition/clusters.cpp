@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "plait/base/error.h"
+#include "plait/base/setting.h"
 #include "plait/partition/partition.h"
 
 namespace plait {
@@ -16,10 +17,8 @@ Partition partition_by_clusters(const AnyCsr& any, int parts) {
         const std::uint64_t n = graph.vertices();
         if (parts == 1 || graph.edges() == 0) return partition_by_vertices(n, parts);
         constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max() - 1;
-        require(n <= kMost,
-                "clusters need at most {} vertices, but the graph has {}; use --partition "
-                "edges",
-                kMost, n);
+        require(n <= kMost, "clusters need at most {} vertices, but the graph has {}; use {}",
+                kMost, n, setting("partition", "edges"));
         const auto offsets = graph.offsets.span();
         const std::vector<std::uint32_t> label =
             find_clusters(offsets.first(n), offsets.subspan(1, n), graph.neighbours.data());

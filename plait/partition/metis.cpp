@@ -1,9 +1,11 @@
 #include <limits>
 #include <numeric>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "plait/base/error.h"
+#include "plait/base/setting.h"
 #include "plait/partition/partition.h"
 #include "plait/reorder/clusters.h"
 #include "plait/reorder/metis_graph.h"
@@ -12,7 +14,7 @@
 namespace plait {
 namespace {
 
-constexpr const char* kRemedy = "use --partition edges";
+std::string remedy() { return "use " + setting("partition", "edges"); }
 
 // Vertices that stay together, and the work of each group: edges of its rows, plus one per row.
 struct Groups {
@@ -28,7 +30,7 @@ Groups groups_of(const Csr<V>& graph, int parts) {
   constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
   const std::uint64_t n = graph.vertices();
   require(n < kMetisVertices, "METIS takes fewer than {} vertices, but the graph has {}; {}",
-          kMetisVertices, n, kRemedy);
+          kMetisVertices, n, remedy());
   const auto offsets = graph.offsets.span();
   Groups groups{find_clusters(offsets.first(n), offsets.subspan(1, n), graph.neighbours.data()),
                 {}};
@@ -81,7 +83,7 @@ Partition partition_large(const AnyCsr& any, int parts, std::uint64_t seed) {
   if (count <= static_cast<std::uint32_t>(parts)) return partition_by_edges(any, parts);
   const Buffer<idx_t> part =
       metis_parts(METIS_PartGraphKway,
-                  metis_graph(quotient_of(any, false, groups.of, count), groups.work, kRemedy),
+                  metis_graph(quotient_of(any, false, groups.of, count), groups.work, remedy()),
                   static_cast<std::uint64_t>(parts), seed);
   return of_parts(part, parts, groups.of.size(), [&](std::uint64_t v) { return groups.of[v]; });
 }
@@ -95,7 +97,7 @@ Partition partition_by_metis(const AnyCsr& any, int parts, std::uint64_t seed,
   if (parts == 1 || vertices <= static_cast<std::uint64_t>(parts))
     return partition_by_vertices(vertices, parts);
   if (edge_count(any) >= most_edges) return partition_large(any, parts, seed);
-  const Buffer<idx_t> part = metis_parts(METIS_PartGraphKway, metis_graph(any, kRemedy),
+  const Buffer<idx_t> part = metis_parts(METIS_PartGraphKway, metis_graph(any, remedy()),
                                          static_cast<std::uint64_t>(parts), seed);
   return of_parts(part, parts, vertices, [](std::uint64_t v) { return v; });
 }

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "plait/base/error.h"
+#include "plait/base/setting.h"
 
 namespace plait {
 namespace {
@@ -47,8 +48,8 @@ void require_runs(const GetBlock& block, const GpuLimits& limits) {
   for (const Resource& r : resources(block, limits))
     require<DoesNotFitError>(
         r.taken <= std::min(r.of_block, r.of_all),
-        "{} warps per block take {} {}, of which this GPU has {}; take a smaller --wpb",
-        block.warps, r.taken, r.name, std::min(r.of_block, r.of_all));
+        "{} warps per block take {} {}, of which this GPU has {}; take a smaller {}", block.warps,
+        r.taken, r.name, std::min(r.of_block, r.of_all), setting("wpb"));
 }
 
 GetGrid get_grid(const GetTuning& tuning, std::uint64_t local, std::uint64_t remote) {
@@ -62,8 +63,9 @@ GetGrid get_grid(const GetTuning& tuning, std::uint64_t local, std::uint64_t rem
   grid.blocks = shares(grid.warps, tuning.wpb);
   require<DoesNotFitError>(grid.blocks <= kMostGridBlocks,
                            "{} neighbour groups take {} blocks, but a grid has {} at most; take a "
-                           "larger --dist or --wpb",
-                           local + remote, grid.blocks, kMostGridBlocks);
+                           "larger {} or {}",
+                           local + remote, grid.blocks, kMostGridBlocks, setting("dist"),
+                           setting("wpb"));
   return grid;
 }
 

@@ -12,7 +12,7 @@ namespace plait {
 namespace {
 
 template <VertexId V>
-MetisGraph copy_of(const Csr<V>& graph, const char* remedy) {
+MetisGraph copy_of(const Csr<V>& graph, const std::string& remedy) {
   const std::uint64_t n = graph.vertices();
   require(n < kMetisVertices && graph.edges() < kMetisEdges,
           "METIS takes fewer than {} vertices and {} edges, but the graph has {} and {}; {}",
@@ -56,7 +56,7 @@ Buffer<idx_t> scaled(std::span<const std::uint64_t> weights) {
 }  // namespace
 
 MetisGraph metis_graph(const Quotient& quotient, std::span<const std::uint64_t> work,
-                       const char* remedy) {
+                       const std::string& remedy) {
   const std::uint64_t ends = quotient.neighbours.size();
   require(
       quotient.communities() < kMetisEdges && ends < kMetisEdges,
@@ -71,7 +71,7 @@ MetisGraph metis_graph(const Quotient& quotient, std::span<const std::uint64_t> 
   return graph;
 }
 
-MetisGraph metis_graph(const AnyCsr& any, const char* remedy) {
+MetisGraph metis_graph(const AnyCsr& any, const std::string& remedy) {
   return std::visit([&](const auto& graph) { return copy_of(graph, remedy); }, any);
 }
 

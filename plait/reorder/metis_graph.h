@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "plait/base/array.h"
 #include "plait/graph/csr.h"
@@ -27,13 +28,13 @@ struct MetisGraph {
 
 // Returns a copy of the graph. Throws Error, with `remedy`, if the graph has kMetisVertices or
 // kMetisEdges, or more; and DoesNotFitError.
-MetisGraph metis_graph(const AnyCsr& graph, const char* remedy);
+MetisGraph metis_graph(const AnyCsr& graph, const std::string& remedy);
 
 // Returns a quotient as METIS takes it. `work`: of the rows of each community; weights are divided
 // by a power of two, if need be, so that METIS can add them up. Throws Error if there are
 // kMetisEdges communities, or half as many pairs that edges join, or more.
 MetisGraph metis_graph(const Quotient& quotient, std::span<const std::uint64_t> work,
-                       const char* remedy);
+                       const std::string& remedy);
 
 // METIS_PartGraphKway or METIS_PartGraphRecursive.
 using MetisPartition = decltype(&METIS_PartGraphKway);

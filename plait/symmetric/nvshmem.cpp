@@ -10,6 +10,7 @@
 
 #include "plait/base/error.h"
 #include "plait/base/library.h"
+#include "plait/base/setting.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/world/phase.h"
 
@@ -66,7 +67,8 @@ struct Library {
 };
 
 LibraryFunctions functions_of_library() {
-  return {kNvshmem, "install the package nvidia-nvshmem-cu13, or use --transport cuda"};
+  return {kNvshmem,
+          "install the package nvidia-nvshmem-cu13, or use " + setting("transport", "cuda")};
 }
 
 const Library& library() {
@@ -160,8 +162,8 @@ Nvshmem::Nvshmem(World& world) : rank_(world.rank()), ranks_(world.size()) {
   // Without a GPU it reports success, and that it is not initialised.
   require(status == 0 && l.init_status() >= kInitialized,
           "rank {}: NVSHMEM cannot be initialised on this GPU (status {}, state {}); its own "
-          "message is above; GPUs must reach each other directly; --transport cuda does without it",
-          world.number_of(rank_), status, l.init_status());
+          "message is above; GPUs must reach each other directly; {} does without it",
+          world.number_of(rank_), status, l.init_status(), setting("transport", "cuda"));
 }
 
 std::byte* Nvshmem::allocate(std::uint64_t bytes) {
@@ -190,8 +192,8 @@ void Nvshmem::prepare(void* module, std::string_view version) {
   const int status = init(module);
   require(status == 0,
           "NVSHMEM does not prepare its device functions (status {}); its own message is above; "
-          "--read-with addresses does without them",
-          status);
+          "{} does without them",
+          status, setting("read-with", "addresses"));
 }
 
 std::string nvshmem_version() {
@@ -204,8 +206,8 @@ void require_same_nvshmem(std::string_view built) {
   const std::string here = nvshmem_version();
   require(built == here,
           "reads by NVSHMEM's device functions were built with NVSHMEM {}, but version {} is here; "
-          "build Plait again with it, or use --read-with addresses",
-          built, here);
+          "build Plait again with it, or use {}",
+          built, here, setting("read-with", "addresses"));
 }
 
 }  // namespace plait

@@ -2,6 +2,7 @@
 // and every function that would run on one throws UsageError.
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
+#include "plait/base/setting.h"
 #include "plait/kernels/cuda/dropout.h"
 #include "plait/kernels/cuda/edge_values.h"
 #include "plait/kernels/cuda/get_module.h"
@@ -29,7 +30,8 @@ bool built_with_cuda() { return false; }
 int gpu_count() { return 0; }
 std::vector<Gpu> list_gpus() { return {}; }
 void use_gpu(int) {
-  throw UsageError("this build has no GPU engine; build it where nvcc is found, or use --ranks");
+  throw UsageError("this build has no GPU engine; build it where nvcc is found, or use " +
+                   setting("ranks"));
 }
 int current_gpu() { return 0; }
 std::uint64_t gpu_free_memory(std::uint64_t) { return 0; }

@@ -7,6 +7,7 @@
 #include "plait/base/error.h"
 #include "plait/base/fault.h"
 #include "plait/base/library.h"
+#include "plait/base/setting.h"
 #include "plait/world/gather.h"
 #include "plait/world/together.h"
 
@@ -35,9 +36,8 @@ struct Library {
 const Library& library() {
   static const Library loaded = [] {
     const LibraryFunctions functions(
-        kNccl,
-        "install the package nvidia-nccl-cu13, or use --strategy pipelined without "
-        "--cooperative");
+        kNccl, fmt::format("install the package nvidia-nccl-cu13, or use {} without {}",
+                           setting("strategy", "pipelined"), setting("cooperative")));
     Library l{};
     functions.find(l.get_unique_id, "ncclGetUniqueId");
     functions.find(l.init_rank, "ncclCommInitRank");

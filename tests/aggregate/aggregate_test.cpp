@@ -188,8 +188,7 @@ const RankProgram kMessages("aggregate by messages", [](World& world) {
                     Strategy::get, 1);
     expect(false, "strategy get on several hosts is refused");
   } catch (const UsageError& error) {
-    expect(std::string(error.what()).find("use --strategy bulk") != std::string::npos,
-           error.what());
+    expect(std::string(error.what()).find("use strategy bulk") != std::string::npos, error.what());
   }
 });
 

@@ -49,7 +49,7 @@ TEST(Dimacs, ErrorsSayPlaceValueRangeAndRemedy) {
           {"p sp 400000000 1\na 1 2 3\n",
            "line 1: 400000000 vertices are far more than the 2 that 1 edges can name; if the "
            "number "
-           "is right, give --vertices 400000000"},
+           "is right, give vertices 400000000"},
           {"p sp 2\n", "the number of arcs is missing"},
           {"p sp 2 1 1\n", "has more than 2 numbers"},
       },

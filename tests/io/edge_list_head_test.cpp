@@ -49,7 +49,7 @@ TEST(EdgeListHead, CountsThatFitAreNoEdge) {
     EXPECT_EQ(found.vertices, 5u) << counts;
     EXPECT_EQ(found.edges, 4u);
     EXPECT_THAT(found.notes, HasSubstr("is read as the counts of 5 vertices, 0 to 4, and 4 edges; "
-                                       "--first-line edge reads it as an edge"));
+                                       "first-line edge reads it as an edge"));
   }
   EXPECT_EQ(read("9 4\n" + kRing).vertices, 9u) << "some have no edges";
   EXPECT_EQ(read("5 5 2\n0 1 .5\n4 1 2\n").edges, 2u);
@@ -103,7 +103,7 @@ TEST(EdgeListHead, VerticesThatTheCallerKnows) {
   // A few bytes must not make a graph of millions of vertices.
   EXPECT_THAT(fails("400000000 1\n0 1\n"),
               HasSubstr("line 1: 400000000 vertices are far more than the 2 that 1 edges can name; "
-                        "if the number is right, give --vertices 400000000"));
+                        "if the number is right, give vertices 400000000"));
   EXPECT_EQ(read("5000000 1\n0 1\n", {.vertices = 5000000}).vertices, 5000000u);
 }
 
@@ -159,7 +159,7 @@ TEST(EdgeListHead, CountsInComments) {
   EXPECT_THAT(notes("# Nodes: 5 Edges: 6\n"), HasSubstr("says 6 edges, but the file holds 4"));
   EXPECT_THAT(notes("# 7 vertices, 4 edges\n"),
               HasSubstr("line 1 '# 7 vertices, 4 edges' says 7 vertices, but the edges name 5; "
-                        "--vertices 7 adds the others"));
+                        "vertices 7 adds the others"));
   EXPECT_EQ(read("# 7 vertices, 4 edges\n" + kRing, {.vertices = 7}).notes, "");
 }
 

@@ -66,13 +66,13 @@ TEST(GetResources, RefusesABlockThatCannotRunAndNamesTheLimit) {
   const GetTuning by_block{.wpb = 16, .read_by = ReadBy::block};
   EXPECT_EQ(refusal(get_block(by_block, 16), small),
             "16 warps per block take 73728 bytes of shared memory, of which this GPU has 65536; "
-            "take a smaller --wpb");
+            "take a smaller wpb");
   EXPECT_EQ(blocks_at_once(get_block(by_block, 16), small), 0u);
   EXPECT_EQ(refusal(get_block({.wpb = 16, .asynchronous = true}, 16), small), "");
   const GpuLimits smaller{.shared_of_block = 48 << 10, .shared = 48 << 10, .shared_kept = 0};
   EXPECT_EQ(refusal(get_block({.wpb = 13, .read_with = ReadWith::nvshmem}, 16), smaller),
             "13 warps per block take 53248 bytes of shared memory, of which this GPU has 49152; "
-            "take a smaller --wpb");
+            "take a smaller wpb");
   EXPECT_EQ(refusal(get_block({.wpb = 12, .read_with = ReadWith::nvshmem}, 16), smaller), "");
   EXPECT_EQ(blocks_at_once(get_block({.wpb = 16, .asynchronous = true}, 16), small), 1u);
   EXPECT_NE(refusal(get_block({}, 16), {.registers = 8191}).find("8191"), std::string::npos);

@@ -95,6 +95,8 @@ def test_one_process():
     assert plait.advise(model, plait.Graph(data)).layers == advice.layers
     with pytest.raises(ValueError, match="use 1 or more"):
         plait.advise(model, data, ranks=0)
+    with pytest.raises(ValueError, match="partial needs GPUs; use tensors on a GPU, or strategy='bulk'"):
+        plait.advise(model, data, ranks=2, strategy="partial")
     with pytest.raises(ValueError, match="'best'"):
         plait.advise(model, data, ranks=2, partition="best")
     for wrong in (2.5, "4", True):

@@ -294,13 +294,46 @@ def test_load_by_options(tmp_path):
     with pytest.warns(UserWarning) as told:
         graph = plait.Graph.load(path)
     assert (graph.num_nodes, graph.num_edges) == (5, 4)
-    assert all(word in " ".join(str(w.message) for w in told) for word in ("'5 2' is read as", "--directed"))
+    assert all(word in " ".join(str(w.message) for w in told) for word in ("'5 2' is read as", "; first_line='edge' reads", "; directed=True reads"))
     graph = plait.Graph.load(path, directed=True, first_line="skip", vertices=9)
     assert (graph.num_nodes, graph.num_edges) == (9, 2)
     for options, names in (({"vertices": 2}, "outside 0..1"), ({"vertices": 0}, "at least 1"),
                            ({"first_line": "names"}, "auto, edge, counts or skip")):
         with pytest.raises(ValueError, match=names):
             plait.Graph.load(path, **({"first_line": "skip"} | options))
+
+
+MANY = "%%MatrixMarket matrix coordinate pattern general\n400000000 400000000 1\n1 2\n"
+
+
+@pytest.mark.parametrize("name, text, options, remedy", [
+    ("g.mtx", MANY, {}, "if the number is right, give vertices=400000000"),
+    ("g.mtx", MANY, {"vertices": 3}, "400000000 vertices, where vertices says 3; leave out vertices"),
+    ("g.mtx", MANY, {"first_line": "skip"}, "first_line is for edge lists as text"),
+    ("g.mtx", MANY, {"directed": True}, "directed=True is for edge lists as text"),
+    ("g.txt", "0 1\n", {"directed": True}, "directed=True has no effect"),
+    ("g.txt", "5 9\n0 1\n", {"first_line": "counts"}, "correct it, or give first_line='skip'"),
+    ("g.txt", "0 x\n", {"first_line": "counts"}, "leave out first_line"),
+])
+def test_refusals_name_arguments(tmp_path, name, text, options, remedy):
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(ValueError) as refused:
+        plait.Graph.load(path, **options)
+    assert remedy in str(refused.value) and "--" not in str(refused.value)
+
+
+@pytest.mark.parametrize("text, remedy", [
+    ("5 2\n0 1\n1 4\n", "; first_line='edge' reads it as an edge"),
+    ("5 2\n0 1\n1 9\n", "if it holds counts, give first_line='counts' or 'skip'"),
+    ("# 5 vertices, 1 edges\n0 1\n", "; vertices=5 adds the others"),
+])
+def test_warnings_name_arguments(tmp_path, text, remedy):
+    path = tmp_path / "g.txt"
+    path.write_text(text)
+    with pytest.warns(UserWarning) as told:
+        plait.Graph.load(path)
+    assert any(str(w.message).endswith(remedy) for w in told) and not any("--" in str(w.message) for w in told)
 
 
 def test_load_renumbered(tmp_path):

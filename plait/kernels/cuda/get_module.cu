@@ -2,6 +2,7 @@
 
 #include "plait/base/cuda/cuda.cuh"
 #include "plait/base/error.h"
+#include "plait/base/setting.h"
 #include "plait/kernels/cuda/get_module.cuh"
 
 namespace plait {
@@ -13,7 +14,8 @@ void check(cudaError_t status) {
   if (status == cudaErrorNoKernelImageForDevice) cudaGetLastError();
   require(status != cudaErrorNoKernelImageForDevice,
           "reads by NVSHMEM's device functions were not built for this GPU; build Plait on this "
-          "machine, or use --read-with addresses");
+          "machine, or use {}",
+          setting("read-with", "addresses"));
   check_cuda(status, "the kernels that read by NVSHMEM's device functions");
 }
 

@@ -1,4 +1,5 @@
 #include "plait/base/error.h"
+#include "plait/base/setting.h"
 #include "plait/kernels/cuda/get_module.h"
 
 #ifdef PLAIT_GET_MODULE  // the name of the file, as nvshmem/CMakeLists.txt gives it
@@ -26,7 +27,8 @@ std::string_view nvshmem_of_build() { return {}; }
 void require_get_module() {
   require<UsageError>(!get_module_image().empty(),
                       "this build cannot read by NVSHMEM's device functions; install the package "
-                      "nvidia-nvshmem-cu13 and build Plait again, or use --read-with addresses");
+                      "nvidia-nvshmem-cu13 and build Plait again, or use {}",
+                      setting("read-with", "addresses"));
 }
 
 }  // namespace plait

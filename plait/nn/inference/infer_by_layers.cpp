@@ -15,6 +15,7 @@
 #include "plait/base/parallel.h"
 #include "plait/base/profile.h"
 #include "plait/base/progress.h"
+#include "plait/base/setting.h"
 #include "plait/nn/model.h"
 #include "plait/nn/training/checkpoint.h"
 #include "plait/placement/row_block.h"
@@ -187,8 +188,8 @@ class LayeredInference {
     require<DoesNotFitError>(
         by_.memory_limit > held,
         "the program, the weights and the graph's tables hold {} before there are any rows, which "
-        "--memory-limit {} does not allow; give a higher limit",
-        format_bytes(held), format_bytes(by_.memory_limit));
+        "{} does not allow; give a higher limit",
+        format_bytes(held), setting("memory-limit", format_bytes(by_.memory_limit)));
     return (by_.memory_limit - held) / 8 * 7;
   }
 
@@ -348,13 +349,12 @@ class LayeredInference {
 void infer_by_layers(World& world, const Dataset& dataset, const Partition& partition,
                      const InferConfig& config, const ByLayers& by_layers,
                      const std::function<void(const Scores&)>& use) {
-  require<UsageError>(partition.is_contiguous(),
-                      "with --memory-limit ranks own ranges of vertices; use --partition edges or "
-                      "vertices");
+  require<UsageError>(partition.is_contiguous(), "with {} ranks own ranges of vertices; use {}",
+                      setting("memory-limit"), setting("partition", {"edges", "vertices"}));
   require<UsageError>(!dataset.is_set_of_graphs(),
-                      "--memory-limit is for scores of vertices, and {} is a set of graphs; leave "
+                      "{} is for scores of vertices, and {} is a set of graphs; leave "
                       "it out",
-                      dataset.name);
+                      setting("memory-limit"), dataset.name);
   // Blocks of memory go back to the system as soon as they are free, instead of adding up.
   mallopt(M_MMAP_THRESHOLD, 1 << 18);
   mallopt(M_TRIM_THRESHOLD, 1 << 20);

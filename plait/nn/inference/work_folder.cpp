@@ -7,6 +7,7 @@
 
 #include "plait/base/error.h"
 #include "plait/base/file.h"
+#include "plait/base/setting.h"
 
 namespace plait {
 namespace {
@@ -78,7 +79,8 @@ void WorkFolder::prepare(const std::map<std::string, std::string>& settings) {
   if (!folder_->has(kManifest)) {
     clear();  // files that an interrupted remove() has left
     require(folder_->names().empty(),
-            "{}: the folder holds something else; give another by --work, or empty it", path());
+            "{}: the folder holds something else; give another by {}, or empty it", path(),
+            setting("work"));
     return write_json(*folder_, kManifest, settings);
   }
   const json there = read_json(*folder_, kManifest);

@@ -8,6 +8,7 @@
 #include "plait/base/checksum.h"
 #include "plait/base/error.h"
 #include "plait/base/file.h"
+#include "plait/base/setting.h"
 #include "plait/nn/training/input.h"
 #include "plait/nn/training/trainable.h"
 #include "plait/world/difference.h"
@@ -252,7 +253,7 @@ Normalize normalize_of(const TensorFile& file, const InferConfig& config) {
     throw InputError(
         config.checkpoint, "metadata 'normalize'",
         fmt::format("value {} is not this run's {}", found->second, to_string(config.normalize)),
-        "leave out --normalize, and features are normalised as in training");
+        "leave out " + setting("normalize") + ", and features are normalised as in training");
   return trained;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "plait/base/error.h"
+#include "plait/base/setting.h"
 
 namespace plait {
 
@@ -43,7 +44,8 @@ std::string interruption(std::size_t epochs, std::int64_t steps, std::int64_t al
                   : fmt::format("interrupted after {} epoch{}", epochs, epochs == 1 ? "" : "s");
   if (steps > 0)
     text += fmt::format("{} {} of {} steps", epochs == 0 ? ", after" : " and", steps, all);
-  return nothing || checkpoint.empty() ? text : text + "; continue with --resume " + checkpoint;
+  return nothing || checkpoint.empty() ? text
+                                       : text + "; continue with " + setting("resume", checkpoint);
 }
 
 double median_milliseconds(const std::vector<EpochResult>& history) {

@@ -12,6 +12,7 @@
 #include "plait/base/parallel.h"
 #include "plait/base/profile.h"
 #include "plait/base/random.h"
+#include "plait/base/setting.h"
 #include "plait/nn/operations/share_rows.h"
 #include "plait/nn/training/sample_maker.h"
 #include "plait/nn/training/train.h"
@@ -96,8 +97,8 @@ struct SampledBatches::State {
     const std::int64_t last = std::ssize(examples) % group();
     require<UsageError>(c.model.norm != NormKind::batch || (group() > 1 && last != 1),
                         "a step takes 1 of {} examples, over which nothing can be normalised; "
-                        "change --batch, or --norm",
-                        examples.size());
+                        "change {}, or {}",
+                        examples.size(), setting("batch"), setting("norm"));
   }
 
   std::unique_ptr<SampleMaker> make_samples(std::uint64_t ahead) const {
@@ -264,13 +265,14 @@ namespace {
 // Checks the weights and times that decide how samples are drawn.
 void check_sample_values(const Dataset& dataset, const SampledTraining& s) {
   require<UsageError>(!s.by_weight || is_weighted(dataset.graph),
-                      "{} has no edge weights; leave out --by-weight", dataset.name);
+                      "{} has no edge weights; leave out {}", dataset.name, setting("by-weight"));
   if (s.by_weight) {
     try {
       check_weights(dataset.edges(),
                     std::visit([](const auto& csr) { return csr.weights.span(); }, dataset.graph));
     } catch (const UsageError& error) {
-      throw UsageError(fmt::format("{}: {}, or leave out --by-weight", dataset.name, error.what()));
+      throw UsageError(
+          fmt::format("{}: {}, or leave out {}", dataset.name, error.what(), setting("by-weight")));
     }
   }
   const auto suits = [&](const Array<std::int64_t>& times, std::uint64_t count) {
@@ -284,18 +286,23 @@ void check_sample_values(const Dataset& dataset, const SampledTraining& s) {
       dataset.edges());
   const bool timed = s.times.any();
   require<UsageError>(!timed || !s.times.vertices.empty() || !s.times.examples.empty(),
-                      "edges have times, but no time of an example is known; give --example-times, "
-                      "or --vertex-times for both vertices and examples");
+                      "edges have times, but no time of an example is known; give {}, "
+                      "or {} for both vertices and examples",
+                      setting("example-times"), setting("vertex-times"));
   require<UsageError>(timed || s.times.examples.empty() || dataset.edges() == 0,
-                      "--example-times is for --edge-times or --vertex-times; give one of them");
+                      "{} is for {} or {}; give one of them", setting("example-times"),
+                      setting("edge-times"), setting("vertex-times"));
   require<UsageError>(timed || !s.latest || dataset.edges() == 0,
-                      "--latest is for --edge-times or --vertex-times; give one of them");
+                      "{} is for {} or {}; give one of them", setting("latest"),
+                      setting("edge-times"), setting("vertex-times"));
   require<UsageError>(!s.latest || !(s.by_weight || s.replace),
-                      "the latest edges are taken, not drawn; leave out --latest, or --by-weight "
-                      "and --with-replacement");
+                      "the latest edges are taken, not drawn; leave out {}, or {} "
+                      "and {}",
+                      setting("latest"), setting("by-weight"), setting("with-replacement"));
   require<UsageError>(!timed || !s.cooperative,
                       "with times, each example has a sample of its own, in which ranks share "
-                      "nothing; leave out --cooperative");
+                      "nothing; leave out {}",
+                      setting("cooperative"));
 }
 
 }  // namespace
@@ -305,15 +312,15 @@ void check_sampled(const Dataset& dataset, const TrainConfig& config) {
   require<UsageError>(!dataset.is_set_of_graphs(),
                       "{} is a set of graphs; only one graph is sampled", dataset.name);
   require<UsageError>(std::ssize(s.fanouts) == config.model.layers,
-                      "--fanout has {} numbers for {} layers; give one per layer", s.fanouts.size(),
-                      config.model.layers);
+                      "{} has {} numbers for {} layers; give one per layer", setting("fanout"),
+                      s.fanouts.size(), config.model.layers);
   check_sample_values(dataset, s);
   require<UsageError>(config.trials.empty(), "trials are of steps on the whole graph");
   require<UsageError>(s.batch >= 1 && s.batch < std::int64_t{kMaxVertices32},
                       "batch is {}; use 1 to {}", s.batch, kMaxVertices32 - 1);
   require<UsageError>(s.prefetch >= 0, "prefetch is {}; use at least 0", s.prefetch);
-  require<UsageError>(!config.route.exact,
-                      "exact sums are of the whole graph; leave out --exact or --sampled");
+  require<UsageError>(!config.route.exact, "exact sums are of the whole graph; leave out {} or {}",
+                      setting("exact"), setting("sampled"));
 }
 
 }  // namespace plait

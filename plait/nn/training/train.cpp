@@ -9,6 +9,7 @@
 #include "plait/base/gpu.h"
 #include "plait/base/memory.h"
 #include "plait/base/profile.h"
+#include "plait/base/setting.h"
 #include "plait/nn/training/epochs.h"
 #include "plait/nn/training/trainable.h"
 #include "plait/nn/training/trainer_state.h"
@@ -102,9 +103,15 @@ void require_fits(World& world, const Dataset& dataset, const Partition& partiti
 
 }  // namespace
 
+std::string reason_against_hosts() {
+  return fmt::format(
+      "ranks are on several hosts, but {} shares rows among GPUs of one; leave it out",
+      setting("cooperative"));
+}
+
 World& graph_ranks(World& world, const TrainConfig& config) {
   if (!config.sampled || !config.route.gpu || world.one_host()) return world;
-  require<UsageError>(!config.sampled->cooperative, "{}", kCooperativeHosts);
+  require<UsageError>(!config.sampled->cooperative, "{}", reason_against_hosts());
   return world.host_world();
 }
 

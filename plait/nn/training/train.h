@@ -67,9 +67,8 @@ struct TrainResult {
   const EpochResult& best() const { return epochs[static_cast<std::size_t>(best_epoch)]; }
 };
 
-// The reason why cooperative batches are refused on GPUs of several hosts.
-inline constexpr const char* kCooperativeHosts =
-    "ranks are on several hosts, but --cooperative shares rows among GPUs of one; leave it out";
+// Returns why cooperative batches are refused on GPUs of several hosts.
+std::string reason_against_hosts();
 
 // Collective when it is first called. Returns the ranks that share out the graph and the features:
 // all, or where GPUs of several hosts sample, the ranks of this host. Each host then has a whole

@@ -3,13 +3,14 @@
 #include <algorithm>
 
 #include "plait/base/error.h"
+#include "plait/base/setting.h"
 #include "plait/nn/layers/layer.h"
 #include "plait/placement/row_block.h"
 
 namespace plait {
 
 void check_dataset(const Dataset& dataset, const TrainConfig& config) {
-  const auto need = [&](bool there, const char* what) {
+  const auto need = [&](bool there, const std::string& what) {
     require<UsageError>(there, "{} has no {}; training needs features, labels and a split",
                         dataset.name, what);
   };
@@ -17,13 +18,13 @@ void check_dataset(const Dataset& dataset, const TrainConfig& config) {
   need(!(dataset.labels.empty() && dataset.label_sets.empty()) && dataset.classes > 0, "labels");
   if (config.folds.count == 0) {
     need(!dataset.splits.empty() || dataset.is_set_of_graphs(),
-         "split into training, validation and test vertices (--folds makes one)");
+         "split into training, validation and test vertices (" + setting("folds") + " makes one)");
     require<UsageError>(config.split < std::max(dataset.split_count, 1u),
                         "split {} is outside 0..{}", config.split,
                         std::max(dataset.split_count, 1u) - 1);
     require<UsageError>(config.folds.test == 0 || dataset.splits.empty(),
-                        "{} has a split of its own; give --folds too to use a fold instead",
-                        dataset.name);
+                        "{} has a split of its own; give {} too to use a fold instead",
+                        dataset.name, setting("folds"));
   }
   require<UsageError>(config.epochs >= 1, "{} epochs were asked for; use at least 1",
                       config.epochs);
@@ -50,12 +51,12 @@ void check_degrees(const Dataset& dataset, const std::string& kind) {
     const auto found = std::ranges::find_if(degrees, negative);
     require(found == degrees.end(),
             "{}: vertex {} has degree {:g}, the sum of its edges' weights; {}'s normalisation "
-            "needs 0 or more; use another model, or plait convert --no-weights",
+            "needs 0 or more; use another model, or plait convert {}",
             dataset.name,
             found == degrees.end()
                 ? 0
                 : dataset.number(begin + static_cast<std::uint64_t>(found - degrees.begin())),
-            found == degrees.end() ? 0 : *found, kind);
+            found == degrees.end() ? 0 : *found, kind, setting("no-weights"));
   }
 }
 

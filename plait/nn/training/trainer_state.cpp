@@ -7,6 +7,7 @@
 #include "plait/base/gpu.h"
 #include "plait/base/printable.h"
 #include "plait/base/profile.h"
+#include "plait/base/setting.h"
 #include "plait/base/timer.h"
 #include "plait/graph/renumber.h"
 #include "plait/nn/training/epochs.h"
@@ -28,9 +29,10 @@ void require_not_past(const TrainingState& training, const TrainConfig& config) 
   const std::size_t done = training.history.size();
   const bool another = training.under_way.steps > 0;
   require<UsageError>(done + another <= static_cast<std::size_t>(config.epochs),
-                      "{} has {} epoch{}{}, but --epochs {} asks for fewer; give a larger number",
+                      "{} has {} epoch{}{}, but {} asks for fewer; give a larger number",
                       printable(config.resume), done, done == 1 ? "" : "s",
-                      another ? " and steps of another" : "", config.epochs);
+                      another ? " and steps of another" : "",
+                      setting("epochs", fmt::to_string(config.epochs)));
 }
 
 // Returns the way in which the graph is placed: for evaluation alone if steps take samples.
@@ -96,9 +98,9 @@ Trainer::State::State(World& w, const Dataset& dataset, const Partition& partiti
   require<UsageError>(targets.total(Split::train) > 0,
                       "{} has no labelled training examples in split {}", dataset.name, c.split);
   require<UsageError>(c.patience <= 0 || targets.total(Split::validation) > 0,
-                      "{} has no labelled validation examples in split {}, by which --patience "
+                      "{} has no labelled validation examples in split {}, by which {} "
                       "stops; leave it out",
-                      dataset.name, c.split);
+                      dataset.name, c.split, setting("patience"));
   std::int64_t count = 0;
   kept = model.state();
   for (const torch::Tensor& t : kept) best.push_back(t.clone());

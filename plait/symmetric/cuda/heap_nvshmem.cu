@@ -9,6 +9,7 @@
 #include "plait/base/gpu.h"
 #include "plait/base/memory.h"
 #include "plait/base/saturating.h"
+#include "plait/base/setting.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/symmetric/cuda/heap_transports.cuh"
 #include "plait/symmetric/nvshmem.h"
@@ -52,9 +53,9 @@ class NvshmemHeap : public DeviceHeap {
       std::byte* const part = peer == world.rank() ? own_ : nvshmem_.address(own_, peer);
       require(part != nullptr,
               "the memory of rank {} cannot be mapped on this GPU: it is on a host, or a GPU, that "
-              "no NVLink or PCIe joins with this one, and --transport nvshmem goes by addresses "
+              "no NVLink or PCIe joins with this one, and {} goes by addresses "
               "only; choose GPUs that reach each other",
-              world.number_of(peer));
+              world.number_of(peer), setting("transport", "nvshmem"));
       parts_[static_cast<std::size_t>(peer)] = part;
     }
   }
@@ -74,9 +75,8 @@ void require_nvshmem_room(World& world, std::size_t bytes, std::size_t held) {
   for (std::size_t rank = 0; rank < sharers.size(); ++rank)
     require_on_all<UsageError>(
         sharers[rank] == 1,
-        "NVSHMEM needs one GPU per rank, but {} ranks share the GPU of rank {}; use "
-        "--transport cuda",
-        sharers[rank], world.number_of(static_cast<int>(rank)));
+        "NVSHMEM needs one GPU per rank, but {} ranks share the GPU of rank {}; use {}",
+        sharers[rank], world.number_of(static_cast<int>(rank)), setting("transport", "cuda"));
   const std::uint64_t idle = Nvshmem::join(world).idle() + held;
   std::uint64_t free = 0;
   on_all_or_none(world, [&] { free = gpu_free_memory((Bytes(bytes) + kPiece).value); });

@@ -1,5 +1,6 @@
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
+#include "plait/base/setting.h"
 #include "plait/symmetric/peer_access.h"
 #include "plait/world/gather.h"
 #include "plait/world/together.h"
@@ -14,11 +15,10 @@ std::string unreached_peer(World& world) {
 
 void require_peer_access(World& world) {
   const std::string unreached = unreached_peer(world);
-  require_on_all<UsageError>(
-      unreached.empty(),
-      "{}, neither over NVLink nor PCIe; use --strategy bulk, which needs no such "
-      "access, or GPUs that reach each other (plait doctor tells which do)",
-      unreached);
+  require_on_all<UsageError>(unreached.empty(),
+                             "{}, neither over NVLink nor PCIe; use {}, which needs no such "
+                             "access, or GPUs that reach each other (plait doctor tells which do)",
+                             unreached, setting("strategy", "bulk"));
 }
 
 }  // namespace plait
