@@ -12,7 +12,6 @@
 #include "plait/nn/memory/work_memory.h"
 #include "plait/nn/model.h"
 #include "plait/symmetric/agreement.h"
-#include "plait/world/gather.h"
 
 namespace plait::cli {
 namespace {
@@ -110,12 +109,11 @@ Layout decided_layout(World& world, const Dataset& dataset, const Session& sessi
   Partition partition = partition_for(world, dataset, decided.partition, seed);
   std::vector<std::uint64_t> free;
   if (route.gpu && (found.predicts || found.strategy != route.strategy))
-    free = gather_values(world, gpu_free_memory());
-  else if (!route.gpu)
-    free = {available_memory()};
+    free = gather_found(world, [] { return gpu_free_memory(); });
   if (!found.predicts && found.strategy != route.strategy) {
     decided.strategy = found.strategy;
     first_decides([&] {
+      if (!route.gpu) free = {available_memory()};
       found.strategy = choice.that_fits(decided, partition, free);
       found.passes = choice.passes();
     });

@@ -19,7 +19,6 @@
 #include "plait/plan/choose.h"
 #include "plait/reorder/reorder.h"
 #include "plait/symmetric/agreement.h"
-#include "plait/world/gather.h"
 #include "plait/world/launch.h"
 #include "python/edge_tensors.h"
 #include "python/operations.h"
@@ -54,7 +53,7 @@ std::vector<std::uint64_t> free_of_ranks(World& world, bool gpu, int ranks) {
   if (!gpu) return {};
   if (ranks != world.size()) return free_on_gpus(ranks);
   constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
-  auto free = gather_values(world, gpu_count() > 0 ? gpu_free_memory() : kUnknown);
+  auto free = gather_found(world, [] { return gpu_count() > 0 ? gpu_free_memory() : kUnknown; });
   if (std::ranges::max(free) == kUnknown) free.clear();
   return free;
 }

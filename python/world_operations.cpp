@@ -188,7 +188,7 @@ void check_reorder(const std::string& method) {
   with_python_errors([&] { parse_reorder_method(method); });
 }
 
-// Collective if there is a method: the graph is renumbered by it. The numbers of the partition's
+// Collective. If there is a method, the graph is renumbered by it: the numbers of the partition's
 // vertices are then the ids of the nodes.
 PartitionRef partition_of_edges(const Tensor& edge_index, std::int64_t num_nodes,
                                 const OptionalTensor& edge_weight, const std::string& scheme,
@@ -206,24 +206,22 @@ PartitionRef partition_of_edges(const Tensor& edge_index, std::int64_t num_nodes
     };
     Buffer<std::uint64_t> order;
     std::optional<Partition> partition;
+    std::optional<BuiltGraph> built;
     const auto divide = [&] {
       if (!order.empty()) csr = renumbered({.graph = std::move(csr)}, order.span()).graph;
       partition = make_partition(parsed, csr, world.size());
       partition->set_numbers(std::move(order));
+      // The graph is kept if it takes little of the free memory.
+      constexpr std::uint64_t kMostOfAnEdge = 12, kOfAVertex = 8;  // bytes
+      if (edge_count(csr) * kMostOfAnEdge + vertex_count(csr) * kOfAVertex < available_memory() / 8)
+        built = BuiltGraph{TensorState(edge_index), TensorState(edge_weight), std::move(csr)};
     };
-    if (method == ReorderMethod::none) {
-      build(), divide();
-    } else {
+    {
       const std::lock_guard lock(operation_mutex());
       prepare_on_all(world, build);
       order = shared_order(world, method, {csr, symmetric});
       prepare_on_all(world, divide);
     }
-    // The graph is kept if it takes little of the free memory.
-    std::optional<BuiltGraph> built;
-    constexpr std::uint64_t kMostOfAnEdge = 12, kOfAVertex = 8;  // bytes
-    if (edge_count(csr) * kMostOfAnEdge + vertex_count(csr) * kOfAVertex < available_memory() / 8)
-      built = BuiltGraph{TensorState(edge_index), TensorState(edge_weight), std::move(csr)};
     return c10::make_intrusive<PartitionHandle>(world, std::move(*partition), std::move(built));
   });
 }

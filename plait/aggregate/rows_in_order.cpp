@@ -39,12 +39,16 @@ Buffer<float> values_by_rank(World& world, std::span<const float> own) {
 
 Buffer<float> rows_in_order(World& world, const Partition& partition, std::span<const float> own,
                             std::uint64_t width) {
-  require(own.size() == partition.size(world.rank()) * width,
-          "rank {} gives {} values for its {} rows, which are of {} values each", world.rank(),
-          own.size(), partition.size(world.rank()), width);
+  on_all_or_none(world, [&] {
+    require(own.size() == partition.size(world.rank()) * width,
+            "{} values are given for {} rows, which are of {} values each", own.size(),
+            partition.size(world.rank()), width);
+  });
   Buffer<float> given = values_by_rank(world, own);
-  if (world.rank() != 0 || is_in_order(partition)) return given;
-  Buffer<float> all(given.size());
+  if (is_in_order(partition)) return given;
+  Buffer<float> all;
+  on_all_or_none(world, [&] { all = Buffer<float>(given.size()); });  // not empty on rank 0 alone
+  if (all.empty()) return all;
   const float* from = given.data();
   for (int part = 0; part < partition.parts(); from += partition.size(part++) * width)
     parallel_blocks(partition.size(part), 1024, [&](std::size_t begin, std::size_t end) {

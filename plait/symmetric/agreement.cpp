@@ -4,7 +4,6 @@
 
 #include "plait/base/failure.h"
 #include "plait/base/memory.h"
-#include "plait/world/gather.h"
 
 namespace plait {
 namespace {
@@ -17,9 +16,10 @@ bool names_rank(std::string_view text) {
 
 }  // namespace
 
-std::uint64_t agree_on_size(World& world, const MemoryRequest& mine, const std::string& where,
-                            SizeRule rule) {
-  const auto all = gather_values(world, mine);
+std::uint64_t agree_on_size(World& world, const std::function<MemoryRequest()>& ask,
+                            const std::string& where, SizeRule rule) {
+  const auto all = gather_found(world, ask);
+  const MemoryRequest& mine = all[static_cast<std::size_t>(world.rank())];
   const std::uint64_t bytes = std::ranges::max(all, {}, &MemoryRequest::bytes).bytes;
   for (int rank = 0; rank < world.size(); ++rank) {
     const MemoryRequest& request = all[static_cast<std::size_t>(rank)];

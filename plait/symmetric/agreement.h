@@ -4,11 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "plait/base/error.h"
+#include "plait/world/gather.h"
 #include "plait/world/together.h"
 #include "plait/world/world.h"
 
@@ -17,17 +20,6 @@ namespace plait {
 // Each rank gets the size that it asks for, which must be equal on all, or the largest that any
 // asks for.
 enum class SizeRule { equal, largest };
-
-// A rank asks for `bytes` of memory; `available` bytes are free for `sharers` ranks together, this
-// one among them.
-struct MemoryRequest {
-  std::uint64_t bytes, available, sharers;
-};
-// Collective. Returns the bytes that each rank gets. `where` names the memory in messages: "this
-// host". Throws UsageError if sizes differ that should be equal, DoesNotFitError if they are too
-// much anywhere.
-std::uint64_t agree_on_size(World& world, const MemoryRequest& mine, const std::string& where,
-                            SizeRule rule = SizeRule::equal);
 
 // Returns the exception that is being handled as an Error, with the text and the exit code that a
 // program ends with (base/failure.h): a rank that lacks memory, or whose library fails, must not
@@ -71,6 +63,43 @@ void on_all_or_none(World& world, Work work, FailureOf of = FailureOf::rank) {
   }
   agree_on_error(world, caught, of);
 }
+
+// Collective. Returns by rank what find() returns; if it throws on any rank, all ranks throw as
+// agree_on_error(). Unless one throws, this takes the one exchange of gather_values().
+template <class Find>
+auto gather_found(World& world, Find find) {
+  using T = decltype(find());
+  struct Found {
+    T value{};
+    bool failed = false;
+  } mine;
+  std::optional<Error> caught;
+  try {
+    mine.value = find();
+  } catch (...) {
+    caught.emplace(error_in_flight());
+    mine.failed = true;
+  }
+  std::vector<T> values;
+  bool failed = false;
+  for (const Found& found : gather_values(world, mine)) {
+    failed = failed || found.failed;
+    values.push_back(found.value);
+  }
+  if (failed) agree_on_error(world, caught, FailureOf::rank);
+  return values;
+}
+
+// A rank asks for `bytes` of memory; `available` bytes are free for `sharers` ranks together, this
+// one among them.
+struct MemoryRequest {
+  std::uint64_t bytes, available, sharers;
+};
+// Collective. Returns the bytes that each rank gets, by the requests that `ask` returns on each. If
+// `ask` throws on any rank, all throw. `where` names the memory in messages: "this host". Throws
+// UsageError if sizes differ that should be equal, DoesNotFitError if they are too much anywhere.
+std::uint64_t agree_on_size(World& world, const std::function<MemoryRequest()>& ask,
+                            const std::string& where, SizeRule rule = SizeRule::equal);
 
 // Collective. Calls `work`, which is collective among `near`, the world or its host_world(): if it
 // throws an Error on the ranks of one host, the ranks of all hosts throw as agree_on_error().

@@ -83,7 +83,8 @@ std::size_t agree_on_room(World& world, std::size_t bytes, std::size_t held, Siz
       "the symmetric heap needs all ranks on one host, but they are on several; "
       "take a strategy that sends rows as messages, or one host");
   const auto ranks = static_cast<std::uint64_t>(world.size());
-  return agree_on_size(world, {bytes, available_memory() + held * ranks, ranks}, "this host", rule);
+  const auto ask = [&] { return MemoryRequest{bytes, available_memory() + held * ranks, ranks}; };
+  return agree_on_size(world, ask, "this host", rule);
 }
 
 }  // namespace

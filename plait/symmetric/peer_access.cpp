@@ -1,14 +1,16 @@
 #include "plait/symmetric/peer_access.h"
 
 #include "plait/base/error.h"
-#include "plait/world/gather.h"
+#include "plait/symmetric/agreement.h"
 
 namespace plait {
 
 std::string unreached_peer(World& world, const std::function<bool(int peer)>& reaches) {
-  int peer = 0;
-  while (peer < world.size() && (peer == world.rank() || reaches(peer))) ++peer;
-  const std::vector<int> unreached = gather_values(world, peer);
+  const std::vector<int> unreached = gather_found(world, [&] {
+    int peer = 0;
+    while (peer < world.size() && (peer == world.rank() || reaches(peer))) ++peer;
+    return peer;
+  });
   for (int rank = 0; rank < world.size(); ++rank)
     if (const int other = unreached[static_cast<std::size_t>(rank)]; other < world.size())
       return fmt::format("the GPU of rank {} cannot reach the memory of rank {}'s",

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "plait/base/error.h"
+#include "plait/symmetric/agreement.h"
 #include "tests/world/ranks.h"
 
 namespace plait::test {
@@ -45,6 +46,23 @@ void check_all(World& world) {
   const Buffer<float> all = values_by_rank(world, mine);
   const auto sum = static_cast<std::size_t>(world.size() * (world.size() - 1));
   expect(all.size() == (world.rank() == 0 ? sum : 0), "values of all on rank 0");
+}
+
+// A rank that gives too few values leaves no other rank waiting.
+void check_wrong_sizes(World& world) {
+  const Partition partition = partition_by_hash(kVertices, world.size());
+  std::vector<float> rows = own_rows_of(partition, world.rank());
+  if (world.rank() == 1) rows.pop_back();
+  const std::string error = failure_of([&] { rows_in_order(world, partition, rows, kWidth); });
+  expect(error.starts_with("rank 1: "), "refused: " + error);
+  check_rows(world, partition_by_hash(kVertices, world.size()));
+}
+
+const RankProgram kWrongSizes("rows of a wrong size", check_wrong_sizes);
+
+TEST(RowsInOrder, AreRefusedOnAllRanks) {
+  const Outcome outcome = run_job({"rows of a wrong size", 3, kPatient});
+  EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
 }
 
 const RankProgram kRowsInOrder("rows in order", check_all);

@@ -47,6 +47,27 @@ TEST(Agreement, WhateverOneRankThrowsAllThrow) {
   EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
 }
 
+const RankProgram kFound("values or a failure", [](World& world) {
+  for (int rank = 0; rank <= world.size(); ++rank) {
+    std::vector<int> found;
+    const std::string error = failure_of([&] {
+      found = gather_found(world, [&] {
+        if (world.rank() == rank) throw UsageError("nothing");
+        return world.rank() * 10;
+      });
+    });
+    if (rank < world.size())
+      expect(error == fmt::format("rank {}: nothing", rank), "refused: " + error);
+    else
+      expect(found == std::vector{0, 10, 20}, "the values of all ranks: " + error);
+  }
+});
+
+TEST(Agreement, AllRanksGetValuesOrNoneDoes) {
+  const Outcome outcome = run_job({.program = "values or a failure", .ranks = 3});
+  EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
+}
+
 // Rank 1 fails alone where ranks meet again, and goes on living.
 const RankProgram kAlone("fails alone among meetings", [](World& world) {
   const auto heap = SymmetricHeap::create(world, 100);

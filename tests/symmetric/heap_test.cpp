@@ -17,6 +17,7 @@
 
 #include "plait/base/error.h"
 #include "plait/base/memory.h"
+#include "plait/symmetric/agreement.h"
 #include "plait/symmetric/futex_barrier.h"
 #include "plait/symmetric/shared_memory.h"
 #include "tests/world/ranks.h"
@@ -127,6 +128,29 @@ const RankProgram is_on_hosts("is on hosts", [](World& world) {
   std::this_thread::sleep_for(std::chrono::seconds(1));
   SymmetricHeap::create(world, 1);
 });
+
+// Rank 1 alone cannot tell how much memory is free: all ranks refuse, and the next heap is right.
+const RankProgram cannot_tell("cannot tell what is free", [](World& world) {
+  std::unique_ptr<SymmetricHeap> heap = SymmetricHeap::create(world, 1000);
+  const auto refused = [&](auto work) {
+    if (world.rank() == 1) ::setenv("PLAIT_HOST_MEMORY", "much", 1);
+    const std::string error = failure_of(work);
+    ::unsetenv("PLAIT_HOST_MEMORY");
+    expect(error.starts_with("rank 1: PLAIT_HOST_MEMORY is 'much'"), error);
+  };
+  for (int round = 0; round < 3; ++round) {
+    refused([&] { SymmetricHeap::create(world, 2000); });
+    refused([&] { SymmetricHeap::replace(world, heap, 3000, SizeRule::equal); });
+    expect(heap->bytes() == 1000, "the heap that was there");
+  }
+  SymmetricHeap::replace(world, heap, 3000, SizeRule::equal);
+  check_parts(world);
+});
+
+TEST(Heap, IsRefusedOnAllRanksWhereOneCannotTellWhatIsFree) {
+  const auto outcome = run_job({"cannot tell what is free", 3, kPatient});
+  EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
+}
 
 TEST(Heap, RefusesWhatDoesNotFit) {
   const auto outcome = run_job({"asks too much", 2, kPatient});

@@ -43,9 +43,12 @@ GpuExchange::GpuExchange(World& world, const AnyCsr& graph, bool symmetric,
       stream_(static_cast<cudaStream_t>(options.stream)),
       link_(world, route_.wire, transports_of(world, route_)) {
   together(world, "while placing a graph", [&] {
-    if (world.size() > 1)
+    if (world.size() > 1) {
+      std::string profile;
+      on_all_or_none(world, [&] { profile = to_json(machine()); });
       require_equal(world, "ranks have different profiles of the machine",
-                    {{"PLAIT_MACHINE", to_json(machine())}});
+                    {{"PLAIT_MACHINE", profile}});
+    }
     place(graph, symmetric, partition, options);
     const bool by_nccl =
         route_.strategy == Strategy::bulk || route_.strategy == Strategy::replicate;

@@ -34,15 +34,16 @@ PagedRows::PagedRows(World& world) : world_(world), shared_(world) {
 void PagedRows::reserve(std::uint64_t own, std::uint64_t slots) {
   const std::uint64_t bytes = (Bytes(slots) * sizeof(float)).value,
                       ranks = gpu_sharers(world_)[static_cast<std::size_t>(world_.rank())];
-  const std::uint64_t free =
-      gpu_free_memory((Bytes(bytes) * ranks).value) + (slots_ ? slots_->bytes() : 0);
-  std::string failure;
-  if (bytes >= free / ranks)
-    failure = fmt::format(
-        "strategy paged needs {} of its GPU for own rows and halo, but only {} is free for {} "
-        "rank{}",
-        format_bytes(bytes), format_bytes(free), ranks, ranks == 1 ? "" : "s");
-  agree_on_failure(world_, failure);
+  agree_on_failure(
+      world_, failure_of([&] {
+        const std::uint64_t free =
+            gpu_free_memory((Bytes(bytes) * ranks).value) + (slots_ ? slots_->bytes() : 0);
+        require<DoesNotFitError>(
+            bytes < free / ranks,
+            "strategy paged needs {} of its GPU for own rows and halo, but only {} is free for {} "
+            "rank{}",
+            format_bytes(bytes), format_bytes(free), ranks, ranks == 1 ? "" : "s");
+      }));
   shared_.reserve(world_.size() > 1 ? own : 0);
   replace_memory(world_, slots_, bytes, [&](std::size_t size) {
     std::unique_ptr<ManagedMemory> made;

@@ -13,7 +13,6 @@
 #include "plait/symmetric/agreement.h"
 #include "plait/symmetric/cuda/heap.cuh"
 #include "plait/symmetric/peer_access.h"
-#include "plait/world/gather.h"
 
 namespace plait {
 namespace {
@@ -90,7 +89,7 @@ class RankParts : public ChainParts {
 class ManagedParts : public ChainParts {
  public:
   ManagedParts(World& world, const ChainShape& shape) : world_(world), shape_(shape) {
-    const std::vector<GpuId> ids = gather_values(world, current_gpu_id());
+    const std::vector<GpuId> ids = gather_found(world, current_gpu_id);
     on_all_or_none(world, [&] {
       if (world.rank() != 0) return;
       for (const GpuId& id : ids) {

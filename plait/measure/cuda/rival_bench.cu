@@ -117,7 +117,7 @@ RivalBench::RivalBench(World& world, const AnyCsr& graph, const Partition& parti
   const RivalQuestion question{graph, partition, tuning, width};
   state_ = rival == GetRival::managed_rows ? make_managed_rows(world, question)
                                            : make_pushed_rows(world, question);
-  const std::vector<GpuId> ids = gather_values(world, current_gpu_id());
+  const std::vector<GpuId> ids = gather_found(world, current_gpu_id);
   on_all_or_none(world, [&] {
     if (world.rank() != 0) return;
     std::vector<int> gpus;

@@ -4,11 +4,10 @@
 #include "plait/base/gpu.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/symmetric/cuda/heap_transports.cuh"
-#include "plait/world/gather.h"
 
 namespace plait {
 std::vector<std::uint64_t> gpu_sharers(World& world) {
-  const auto all = gather_values(world, current_gpu_id());
+  const auto all = gather_found(world, current_gpu_id);
   std::vector<std::uint64_t> sharers;
   for (const GpuId& id : all)
     sharers.push_back(static_cast<std::uint64_t>(std::ranges::count(all, id)));

@@ -78,10 +78,12 @@ void require_nvshmem_room(World& world, std::size_t bytes, std::size_t held) {
         "NVSHMEM needs one GPU per rank, but {} ranks share the GPU of rank {}; use {}",
         sharers[rank], world.number_of(static_cast<int>(rank)), setting("transport", "cuda"));
   const std::uint64_t idle = Nvshmem::join(world).idle() + held;
-  std::uint64_t free = 0;
-  on_all_or_none(world, [&] { free = gpu_free_memory((Bytes(bytes) + kPiece).value); });
-  const std::uint64_t fresh = free > kPiece ? free - kPiece : 0;
-  agree_on_size(world, {bytes, std::max(fresh, idle + 1), 1}, "a GPU");
+  const auto ask = [&] {
+    const std::uint64_t free = gpu_free_memory((Bytes(bytes) + kPiece).value);
+    const std::uint64_t fresh = free > kPiece ? free - kPiece : 0;
+    return MemoryRequest{bytes, std::max(fresh, idle + 1), 1};
+  };
+  agree_on_size(world, ask, "a GPU");
 }
 
 std::unique_ptr<DeviceHeap> make_nvshmem_heap(World& world, std::size_t bytes) {

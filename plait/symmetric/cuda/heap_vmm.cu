@@ -148,7 +148,10 @@ void require_vmm_room(World& world, std::size_t bytes, std::size_t held) {
       world.one_host(), "the symmetric heap needs all ranks on one host, but they are on several");
   const std::uint64_t sharers = gpu_sharers(world)[static_cast<std::size_t>(world.rank())];
   const std::uint64_t wanted = bytes > held ? ((Bytes(bytes - held) + 1) * sharers).value : 0;
-  agree_on_size(world, {bytes, gpu_free_memory(wanted) + held * sharers, sharers}, "a GPU");
+  const auto ask = [&] {
+    return MemoryRequest{bytes, gpu_free_memory(wanted) + held * sharers, sharers};
+  };
+  agree_on_size(world, ask, "a GPU");
 }
 
 std::unique_ptr<DeviceHeap> make_vmm_heap(World& world, std::size_t bytes) {

@@ -1,14 +1,13 @@
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/base/setting.h"
+#include "plait/symmetric/agreement.h"
 #include "plait/symmetric/peer_access.h"
-#include "plait/world/gather.h"
-#include "plait/world/together.h"
 
 namespace plait {
 
 std::string unreached_peer(World& world) {
-  const auto ids = gather_values(world, current_gpu_id());
+  const auto ids = gather_found(world, current_gpu_id);
   return unreached_peer(world,
                         [&](int peer) { return gpu_reaches(ids[static_cast<std::size_t>(peer)]); });
 }

@@ -6,7 +6,6 @@
 #include "plait/base/memory.h"
 #include "plait/base/saturating.h"
 #include "plait/symmetric/agreement.h"
-#include "plait/world/gather.h"
 
 namespace plait {
 namespace {
@@ -25,18 +24,16 @@ struct RankMemory {
 
 TablePlace choose_place(World& world, const StoreQuestion& question, bool mappable,
                         std::uint64_t reserve) {
-  RankMemory mine{.reserve = reserve};
-  on_all_or_none(world, [&] {
-    mine.host = available_memory();
-    if (!question.gpus) return;
+  const auto all = gather_found(world, [&] {
+    RankMemory mine{.host = available_memory(), .reserve = reserve};
+    if (!question.gpus) return mine;
     // More than any table needs, so that caches give back what they keep.
     mine.on_gpu = gpu_free_memory(~std::uint64_t{0});
     mine.gpu = current_gpu_id();
+    return mine;
   });
-  const auto all = gather_values(world, mine);
   FreeMemory free{.host = ~std::uint64_t{0}, .mappable = mappable};
   Bytes reserved = 0;
-  bool reaches = true;
   for (const RankMemory& rank : all) {
     free.host = std::min(free.host, rank.host);
     reserved = reserved + rank.reserve;
@@ -44,13 +41,13 @@ TablePlace choose_place(World& world, const StoreQuestion& question, bool mappab
     const auto sharers =
         static_cast<std::uint64_t>(std::ranges::count(all, rank.gpu, &RankMemory::gpu));
     free.gpus.push_back(less(rank.on_gpu / sharers, rank.reserve));
-    reaches = reaches && gpu_reaches(rank.gpu);
   }
   if (!question.gpus) {
     free.host = less(free.host, reserved.value);
     return choose_place(question, free);
   }
-  const auto reached = gather_values(world, reaches);
+  const auto reached =
+      gather_found(world, [&] { return std::ranges::all_of(all, gpu_reaches, &RankMemory::gpu); });
   free.peers = std::ranges::find(reached, false) == reached.end();
   return choose_place(question, free);
 }
