@@ -10,6 +10,7 @@ import dataclasses
 
 import torch
 
+from plait._edges.inputs import whole_number
 from plait._spread.choice import Alternative, choose
 from plait._spread.layer_advice import LayerAdvice, device_of, layer_advice
 from plait.graph import Graph
@@ -112,8 +113,7 @@ def advise(model, data, *, ranks=None, device=None, strategy=None, partition=Non
     """
     if not isinstance(model, torch.nn.Module):
         raise TypeError(f"model is a {type(model).__name__}, not a torch.nn.Module")
-    if ranks is not None and (isinstance(ranks, bool) or not isinstance(ranks, int)):
-        raise TypeError(f"ranks is {ranks!r}, not a whole number")
+    ranks = None if ranks is None else whole_number("ranks", ranks)
     graph = _graph_of(data)
     partition, strategy, reorder, wire = (
         own or given for own, given in zip(graph.asked, (partition, strategy, None, "fp32")))

@@ -109,7 +109,7 @@ def save_checkpoint(model, path, **settings):
     config = _config_of(model, settings)
     state = _state_of(model)
     _check_names("the model", state, f"a model of the program ({_in_words(config)})",
-                 _empty_state(config))
+                 _empty_state(config), "the program's models have these weights alone")
     metadata = {"format": _FORMAT}
     for name in _FIELDS:
         value = getattr(config, name)
@@ -225,6 +225,9 @@ def _read_off(model, settings):
             f"the program has models whose convs are all one of {', '.join(_KINDS)}"
         )
     kind = _KINDS[names.pop()]
+    if getattr(model, "jk_mode", None) is not None:
+        raise ValueError(f"the model has jk={model.jk_mode!r}, which joins the outputs of all layers; the program's models "
+                         "have jk=None")
     for layer, conv in enumerate(convs):
         for option, value in {"flow": "source_to_target", **_OPTIONS[kind]}.items():
             if getattr(conv, option, value) != value:

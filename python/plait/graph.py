@@ -1,13 +1,12 @@
 """Graphs made from tensors or read from files."""
 
-import operator
 import os
 
 import torch
 
 from plait._edges.adjacency import (CPU, Layout, State, adjacency, is_learnt, kept, owner_of_all,
                               owners_of, require_equal_graphs)
-from plait._edges.inputs import as_edges, as_tensor, fields_of, whole_number
+from plait._edges.inputs import as_edges, as_tensor, fields_of, whole_number, word
 from plait._files import file_errors, warn_of_file
 from plait._library import ops
 from plait.world import world_size
@@ -135,10 +134,12 @@ class Graph:
         Raises ValueError that names the file and the place if the content is wrong, OSError, such as
         FileNotFoundError, if the file cannot be read, and RuntimeError if it does not fit in memory.
         """
-        if vertices is not None and operator.index(vertices) < 1:
+        count = 0 if vertices is None else whole_number("vertices", vertices)
+        if vertices is not None and count < 1:
             raise ValueError(f"vertices is {vertices}, but a graph has at least 1")
+        word("first_line", first_line)
         with file_errors(path):
-            fields, warnings = ops.read_dataset(os.fspath(path), vertices or 0, directed, first_line)
+            fields, warnings = ops.read_dataset(os.fspath(path), count, bool(directed), first_line)
         graph = cls(
             fields["edge_index"], int(fields["num_nodes"]), fields.get("edge_weight"), partition,
             strategy, reorder, wire,
@@ -198,9 +199,9 @@ class Graph:
     def place(self, partition, strategy, reorder, wire):
         """Sets the partition, the strategy, the order of the work and the type of rows on the wire, where they are
         open."""
-        ops.check_partition(partition)
-        ops.check_way(strategy, wire)
-        ops.check_reorder(reorder)
+        ops.check_partition(word("partition", partition))
+        ops.check_way(word("strategy", strategy), word("wire", wire))
+        ops.check_reorder(word("reorder", reorder))
         if wire != "fp32" and world_size() == 1:
             raise ValueError(f"wire is {wire!r}, but rows cross between ranks, and there is one rank; leave it out, "
                              "or start several")

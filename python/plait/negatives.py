@@ -1,7 +1,6 @@
 """Pairs of nodes that are no edges."""
 
 import numbers
-import operator
 
 import torch
 
@@ -101,10 +100,10 @@ def _drawing_place(device):
 
 def _checked_size(num_nodes, two_sets):
     try:
-        size = tuple(map(operator.index, num_nodes)) if two_sets else (operator.index(num_nodes),) * 2
-    except TypeError:
+        size = tuple(whole_number("num_nodes", count) for count in (num_nodes if two_sets else (num_nodes,) * 2))
+    except (TypeError, ValueError):
         size = ()
-    if len(size) != 2 or not all(0 <= count < 2**63 for count in size):
+    if len(size) != 2 or min(size) < 0:
         raise ValueError(f"num_nodes is {num_nodes!r}; give a number of nodes, or (sources, targets)")
     return size
 

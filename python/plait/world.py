@@ -16,6 +16,7 @@ import threading
 import torch
 
 from plait import _group
+from plait._edges.inputs import whole_number
 from plait._library import ops
 
 
@@ -82,9 +83,10 @@ def init(group=None, *, rank=None, world_size=None, address=None):
 
 
 def _place_given(rank, size, address):
-    for name, value in (("rank", rank), ("world_size", size)):
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise ValueError(f"{name} is {value!r}, but must be a whole number")
+    try:
+        rank, size = whole_number("rank", rank), whole_number("world_size", size)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
     if not 0 <= rank < size:
         raise ValueError(f"rank is {rank}, but must be in 0..{size - 1}, as world_size is {size}")
     host, colon, port = address.rpartition(":") if isinstance(address, str) else ("", "", "")

@@ -221,7 +221,9 @@ def changed(model, **options):
     (lambda: Own(4, 4, aggr="sum"), {"activation": "elu"}, "aggregation is 'sum'; use mean, max"),
     (lambda: Own(4, 4, bias=False), {"activation": "elu"},
      "has no 'convs.0.lin_l.bias', which a model of the program (kind sage"),
-    (lambda: models.GCN(4, 4, 2, 3, jk="cat"), {}, "the model has 'lin.weight'"),
+    (lambda: Own(4, 4, bias=False), {"activation": "elu"}, "has; the program's models have these weights alone"),
+    (lambda: models.GCN(4, 4, 2, 3, jk="cat"), {}, "the model has jk='cat', which joins the outputs of all layers"),
+    (lambda: models.GraphSAGE(4, 4, 2, 3, jk="last"), {}, "the program's models have jk=None"),
     (lambda: models.GCN(4, 4, 2, 3, norm="layer_norm"), {}, "LayerNorm with mode='node'"),
     (lambda: models.GCN(4, 4, 2, 3, norm="pair_norm"), {}, "norms are PairNorm"),
     (lambda: models.GCN(4, 4, 2, 3, act="tanh"), {}, "the model's act is Tanh"),
@@ -265,10 +267,24 @@ def test_settings_that_are_wrong(tmp_path):
                          ({"norm": "bach"}, "none, batch, layer"),
                          ({"normalize": "auto"}, "use rows, unit, none"),
                          ({"pool": "sum"}, "sets of graphs, which only the program has"), ({"dropout": 1.5}, "dropout"),
+                         ({"slope": float("nan")}, "slope is nan, not a finite number"),
+                         ({"hidden": 2**70}, "beyond 64 bits"), ({"seed": 2**64}, "beyond 64 bits"),
+                         ({"seed": -1}, "seed is -1; use 0 or more"), ({"hidden": np.int64(-2)}, "hidden is -2"),
                          ({"kind": "gat", "heads": 3}, "hidden=16 cannot be shared by 3 heads")]:
         with pytest.raises(ValueError) as error:
             ModelConfig(**{"kind": "gcn", "inputs": 4, "outputs": 2, **wrong})
         assert words in one_line(error)
+    for wrong, words in [({"layers": 2.5}, "layers is 2.5, not a whole number"),
+                         ({"hidden": True}, "hidden is True, not a whole number"),
+                         ({"heads": "2"}, "heads is '2', not a whole number"),
+                         ({"dropout": "x"}, "dropout is 'x', not a number"), ({"slope": None}, "slope is None"),
+                         ({"residual": "no"}, "residual is 'no'; use True or False")]:
+        with pytest.raises(TypeError) as error:
+            ModelConfig(**{"kind": "gcn", "inputs": 4, "outputs": 2, **wrong})
+        assert words in one_line(error)
+    whole = ModelConfig("gcn", np.int64(4), 2, seed=2**64 - 1, dropout=np.float32(0.5))
+    plait.save_checkpoint(Model(whole), tmp_path / "w")
+    assert plait.load_checkpoint(tmp_path / "w").config == whole
 
 
 @pytest.fixture

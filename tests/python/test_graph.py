@@ -12,10 +12,12 @@ import scipy.io
 import scipy.sparse
 import torch
 
+import graph_cases
 import plait
 import plait._edges.adjacency
 from edges import assert_close, random_edges
 from plait._files import file_errors
+from ranks import HERE, Ranks
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 INDEX = torch.tensor([[0, 1, 2], [1, 2, 0]])
@@ -126,6 +128,59 @@ def test_wrong_types():
         plait.Graph(INDEX, 3.5)
     with pytest.raises(ValueError, match=f"num_nodes is {2**70}, which is beyond 64 bits"):
         plait.Graph(INDEX, 2**70)
+
+
+# Calls with a whole number, and numbers that are none or too large for them.
+WHOLE = {
+    "num_nodes": lambda n, path: plait.Graph(INDEX, n),
+    "vertices": lambda n, path: plait.Graph.load(path, vertices=n),
+    "walk_length": lambda n, path: plait.random_walk(INDEX, torch.tensor([0]), n),
+    "num_walks": lambda n, path: plait.RandomWalks(INDEX).neighbors(torch.tensor([0]), 2, n),
+    "num_nodes of pairs": lambda n, path: plait.NonEdges(INDEX, n),
+    "count": lambda n, path: plait.NonEdges(INDEX, 4).sample(n),
+    "ranks": lambda n, path: plait.advise(torch.nn.Linear(2, 2), plait.Graph(INDEX), ranks=n),
+    "rank": lambda n, path: plait.init(rank=n, world_size=2, address="127.0.0.1:1"),
+    "num_embeddings": lambda n, path: plait.nn.EmbeddingBag(n, 4),
+    "samples": lambda n, path: plait.nn.EmbeddingBags([4, 5], 4, samples=n),
+    "hidden": lambda n, path: plait.nn.ModelConfig("gcn", 2, 2, hidden=n),
+}
+
+
+@pytest.mark.parametrize("call", WHOLE)
+@pytest.mark.parametrize("number", [-1, 2**63, 2**70, -(2**70), True, 2.5, "3", np.int64(-1), np.uint64(2**63)], ids=repr)
+def test_numbers_that_are_not_whole_or_out_of_range(call, number, tmp_path):
+    (tmp_path / "g.txt").write_text("0 1\n1 2\n")
+    with pytest.raises((TypeError, ValueError)) as error:
+        WHOLE[call](number, tmp_path / "g.txt")
+    assert "\n" not in str(error.value) and "Declaration" not in str(error.value)
+
+
+def test_numbers_of_numpy(tmp_path):
+    (tmp_path / "g.txt").write_text("0 1\n1 2\n")
+    for number in (np.int32(7), np.int64(7), np.uint8(7)):
+        assert plait.Graph(INDEX, number).num_nodes == plait.Graph.load(tmp_path / "g.txt", vertices=number).num_nodes == 7
+    assert plait.nn.EmbeddingBag(np.int64(7), np.int64(2), padding_idx=np.int64(-1)).padding_idx == 6
+
+
+@pytest.mark.parametrize("name", ["partition", "strategy", "reorder", "wire"])
+def test_words_that_are_none(name):
+    with pytest.raises(TypeError, match=f"{name} is 5, not a text"):
+        plait.Graph(INDEX, **{name: 5})
+
+
+def test_a_first_line_that_is_no_word(tmp_path):
+    (tmp_path / "g.txt").write_text("0 1\n")
+    with pytest.raises(TypeError, match="first_line is 1, not a text"):
+        plait.Graph.load(tmp_path / "g.txt", first_line=1)
+
+
+@pytest.mark.parametrize("check", graph_cases.CHECKS)
+def test_failures_and_copies(check):
+    check()
+
+
+def test_failures_and_copies_on_two_ranks():
+    Ranks(2, HERE / "graph_cases.py").succeed()
 
 
 @pytest.mark.parametrize("nodes", [2**50, 2**61, 2**62])

@@ -34,15 +34,23 @@ class Edges:
         return Edges(self.index, None, self.num_nodes)
 
 
-def whole_number(name, value):
-    """Returns a whole number as an int. Raises TypeError for another type, and ValueError beyond 64 bits."""
+def whole_number(name, value, most=2**63 - 1):
+    """Returns a whole number as an int. Raises TypeError for another type, also for a bool, and ValueError beyond
+    64 bits."""
     try:
-        number = operator.index(value)
+        number = operator.index(None if isinstance(value, bool) else value)
     except TypeError:
         raise TypeError(f"{name} is {value!r}, not a whole number") from None
-    if not -(2**63) <= number < 2**63:
+    if not -(2**63) <= number <= most:
         raise ValueError(f"{name} is {number}, which is beyond 64 bits")
     return number
+
+
+def word(name, value):
+    """Returns a text. Raises TypeError for another type."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is {value!r}, not a text")
+    return value
 
 
 def as_tensor(name, value, remedy):

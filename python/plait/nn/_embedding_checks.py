@@ -54,10 +54,10 @@ def checked_tables(rows, width, rules, padding, splits, ids, samples, device):
     if splits is None:
         ids = [1.0] * len(rows) if ids is None else [float(i) for i in ids]
         if len(ids) != len(rows) or not all(0 <= i < float("inf") for i in ids) or (
-                not hasattr(samples, "__index__") or not 1 <= samples < 2**63):
+                not _is_whole(samples) or not 1 <= samples < 2**63):
             raise ValueError(f"ids_per_sample is {ids} and samples {samples}; give a number of 0 or more for each "
                              f"of {len(rows)} tables, and at least one sample")
-        splits, owners = ops.choose_embedding_splits(rows, width, ids, samples, world_size())
+        splits, owners = ops.choose_embedding_splits(rows, width, ids, int(samples), world_size())
     else:
         owners = _owners(splits, rows)
     return list(zip(rows, splits, owners, padding)), width, rules, device
@@ -74,15 +74,19 @@ def _rules(mode, by_frequency, max_norm, norm_type):
     return mode, bool(by_frequency), max_norm, norm_type
 
 
+def _is_whole(value):
+    return hasattr(value, "__index__") and not isinstance(value, bool)
+
+
 def _check_sizes(rows, width, padding, splits):
     for count in (*rows, width):
-        if not hasattr(count, "__index__") or not 0 <= count < 2**32:
+        if not _is_whole(count) or not 0 <= count < 2**32:
             raise ValueError(f"tables of {rows} rows and {width} columns; give whole numbers below 2^32")
     if not rows:
         raise ValueError("there are no embedding tables; give the rows of at least one")
     if len(padding) != len(rows):
         raise ValueError(f"there are {len(padding)} padding_idx for {len(rows)} tables; give one, or one for each")
-    if not all(p is None or isinstance(p, int) for p in padding):
+    if not all(p is None or _is_whole(p) for p in padding):
         raise ValueError(f"padding_idx is {padding}; give ids")
     if splits is not None and (isinstance(splits, str) or not all(isinstance(split, str) for split in splits)):
         raise ValueError(f"splits is {splits!r}; give a list with one name for each table")
@@ -93,7 +97,7 @@ def _checked_padding(padding, rows):
         return -1
     if not -rows <= padding < rows:
         raise ValueError(f"padding_idx {padding} is outside of the table's {rows} rows")
-    return padding % rows
+    return int(padding) % rows
 
 
 def _owners(splits, rows):

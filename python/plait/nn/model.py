@@ -1,16 +1,32 @@
 """The models of `plait train`, made of the layers of this package."""
 
 import dataclasses
+import math
+import numbers
 
 import torch
 from torch.nn import functional
 from torch_geometric.nn.dense.linear import Linear
 
-from plait._edges.inputs import as_tensor
+from plait._edges.inputs import as_tensor, whole_number
 from plait.nn.gat_conv import GATConv
 from plait.nn.gcn_conv import GCNConv
 from plait.nn.gin_conv import GINConv
 from plait.nn.sage_conv import SAGEConv
+
+
+def _check_type(field, value):
+    """Raises TypeError for a setting of another type, and ValueError for a number that no checkpoint can hold."""
+    name = field.name
+    if field.type is bool and not isinstance(value, bool):
+        raise TypeError(f"{name} is {value!r}; use True or False")
+    if field.type is int:
+        whole_number(name, value, 2**64 - 1 if name == "seed" else 2**63 - 1)
+    if field.type is float:
+        if isinstance(value, bool) or not isinstance(value, numbers.Real):
+            raise TypeError(f"{name} is {value!r}, not a number")
+        if not math.isfinite(value):
+            raise ValueError(f"{name} is {value}, not a finite number")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +59,10 @@ class ModelConfig:
         if self.pool != "none":
             raise ValueError(f"pool is {self.pool!r}, of a model of sets of graphs, which only the program has: "
                              "use plait infer")
+        for field in dataclasses.fields(self):
+            _check_type(field, getattr(self, field.name))
+        if self.seed < 0:
+            raise ValueError(f"seed is {self.seed}; use 0 or more")
         for name, words in allowed.items():
             if getattr(self, name) not in words:
                 raise ValueError(f"{name} is {getattr(self, name)!r}; use {', '.join(words)}")

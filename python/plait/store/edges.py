@@ -1,13 +1,13 @@
 """plait.store.GraphStore: edges by type."""
 
 import copy
-import operator
 
 import torch
 import torch_geometric.data
 from torch_geometric.data.graph_store import EdgeLayout
 
 from plait._edges.ids import check_ids, check_integers, check_sorted, first_where
+from plait._edges.inputs import whole_number
 
 # Layout -> the end, of row (0: sources) and col (1: targets), that holds offsets of edges instead of ids.
 _OFFSETS = {EdgeLayout.COO: None, EdgeLayout.CSR: 0, EdgeLayout.CSC: 1}
@@ -117,14 +117,14 @@ def size_of(name, attr, *, inferred=False):
             isinstance(kind, tuple) and len(kind) == 3 and all(isinstance(part, str) for part in kind)):
         raise ValueError(f"{name}give (source type, name, target type), or None")
     try:
-        given = (None,) if size is None else tuple(each if each is None else operator.index(each) for each in size)
-    except TypeError:
+        given = (None,) if size is None else tuple(each if each is None else whole_number("size", each) for each in size)
+    except (TypeError, ValueError):
         given = ()
     if None in given:
         if inferred:
             return None
         raise ValueError(f"{name}the numbers of nodes are not known; give size=(sources, targets)")
-    if len(given) != 2 or not all(0 <= each < 2**63 for each in given):
+    if len(given) != 2 or min(given) < 0:
         raise ValueError(f"{name}size is {size!r}; give (sources, targets), both 0 or more")
     return given
 
