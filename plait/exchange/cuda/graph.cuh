@@ -105,6 +105,7 @@ class DeviceLink {
   // rank gets a result any more, because other ranks may see a part of it; if it was to be
   // recorded, the recording becomes invalid. Ranks that may wait in another library, or on the
   // host, are told through the world, which ends it. What can be refused is refused in prepare().
+  // An error of all ranks (OnAllRanks) is a refusal, too: the next operation is right.
   template <class Work>
   void operation(cudaStream_t stream, StepKind kind, const Work& work) {
     const bool recorded = is_recorded(stream);
@@ -112,6 +113,9 @@ class DeviceLink {
     signals_->set_kind(kind);
     try {
       work();
+    } catch (const OfAllRanks&) {
+      if (recorded) spoil_recording(stream);
+      throw;
     } catch (...) {
       recorded ? spoil_recording(stream) : abandon();
       throw;
