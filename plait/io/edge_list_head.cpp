@@ -53,15 +53,14 @@ bool names_columns(std::string_view line) {
 
 class HeadReader {
  public:
-  explicit HeadReader(const TextInput& input) : input_(input), cursor_(input.text()) {}
+  HeadReader(const TextInput& input, FirstLine first_line)
+      : input_(input), cursor_(input.text()), skips_(first_line == FirstLine::skip) {}
 
   EdgeListHead read() {
     pass_comments(true);
-    if (!cursor_.at_end() && names_columns(line_at(input_, cursor_.at()))) {
-      head_.notes.push_back(
-          fmt::format("{} {} is read as the names of columns; whatever they are, "
-                      "columns are a source, a target and perhaps a weight",
-                      input_.line_of(cursor_.at()), input_.quote_line(cursor_.at())));
+    const bool names = !skips_ && !cursor_.at_end() && names_columns(line_at(input_, cursor_.at()));
+    if (names) take_names();
+    if (names || skips_) {
       cursor_.skip_line();
       pass_comments(true);
     }
@@ -79,6 +78,16 @@ class HeadReader {
       if (look) look_at(cursor_.at());
       cursor_.skip_line();
     }
+  }
+
+  void take_names() {
+    head_.names = cursor_.at();
+    head_.columns = read_column_names(words_of(line_at(input_, head_.names)));
+    if (head_.columns.order == ColumnOrder::not_edges)
+      input_.fail(head_.names,
+                  input_.quote_line(head_.names) +
+                      " names columns that are not a source, a target and perhaps a weight",
+                  "bring them into this order, or read them so with --first-line skip");
   }
 
   // Returns the counts of a line "N E" or "N N E".
@@ -123,6 +132,7 @@ class HeadReader {
 
   const TextInput& input_;
   Cursor cursor_;
+  const bool skips_;
   EdgeListHead head_;
   bool seen_mark_ = false;  // KONECT's, on its first comment
 };
@@ -132,6 +142,8 @@ class HeadReader {
 FirstLine parse_first_line(std::string_view word) { return kNames.parse(word); }
 std::string_view to_string(FirstLine line) { return kNames.of(line); }
 
-EdgeListHead read_edge_list_head(const TextInput& input) { return HeadReader(input).read(); }
+EdgeListHead read_edge_list_head(const TextInput& input, FirstLine first_line) {
+  return HeadReader(input, first_line).read();
+}
 
 }  // namespace plait

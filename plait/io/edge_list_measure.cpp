@@ -12,12 +12,10 @@ namespace plait::edge_lines {
 namespace {
 
 // Tells whether the edge of a line has a weight.
-bool has_weight(const TextInput& input, const char* line) {
+bool has_weight(const TextInput& input, const char* line, bool swapped) {
   Cursor cursor(input.text().substr(static_cast<std::size_t>(line - input.text().data())));
-  std::uint64_t id = 0;
-  read_id(input, cursor, "source", kMostIds, id);
-  skip_separator(cursor);
-  read_id(input, cursor, "target", kMostIds, id);
+  Line ends;
+  read_ends(input, cursor, {.swapped = swapped}, ends);
   skip_separator(cursor);
   return !cursor.at_line_end() && !cursor.skip(kNoData);
 }
@@ -60,9 +58,9 @@ class Measuring {
   Measuring(const TextInput& input, const EdgeListOptions& options)
       : input_(input),
         options_(options),
-        head_(read_edge_list_head(input)),
+        head_(read_edge_list_head(input, options.first_line)),
         end_(input.text().data() + input.text().size()) {
-    if (options.first_line == FirstLine::skip) head_.first = head_.second;
+    layout_.swapped = head_.columns.order == ColumnOrder::swapped;
     if (options.first_line == FirstLine::skip || options.first_line == FirstLine::edge)
       head_.counts.reset();
     if (options.vertices > 0) layout_.most = options.vertices - 1;
@@ -78,6 +76,7 @@ class Measuring {
                   input_.quote_line(head_.first) + " is not two or three counts before edges",
                   "leave out " + setting("first-line"));
     if (!follows || !measure_apart()) measure_all();
+    if (head_.names != nullptr) tell_columns();
     layout_.total = exclusive_sum(layout_.edges);
     layout_.total_small = exclusive_sum(layout_.small);
     compare_with_comment();
@@ -99,7 +98,7 @@ class Measuring {
   }
 
   void measure_all() {
-    layout_.weighted = options_.weighted || has_weight(input_, head_.first);
+    layout_.weighted = options_.weighted || has_weight(input_, head_.first, layout_.swapped);
     layout_.chunks = input_.chunks(place_of(head_.first));
     layout_.largest = 0;
     count(input_, layout_, 0, layout_.chunks.size());
@@ -111,8 +110,8 @@ class Measuring {
     // Ids are 1 .. n if they are counted so.
     const bool same = options_.vertices == head_.counts->vertices;
     if (same) layout_.most = options_.vertices;
-    const bool first_weighted = has_weight(input_, head_.first);
-    const bool weighted = has_weight(input_, head_.second);
+    const bool first_weighted = has_weight(input_, head_.first, layout_.swapped);
+    const bool weighted = has_weight(input_, head_.second, layout_.swapped);
     layout_.weighted = options_.weighted || weighted;
     layout_.chunks = input_.chunks(place_of(head_.second));
     layout_.chunks.insert(layout_.chunks.begin(),
@@ -126,7 +125,7 @@ class Measuring {
       return true;
     }
     if (same) layout_.most = options_.vertices - 1;
-    if (first_weighted != weighted && !options_.weighted) return false;
+    if (first_weighted != weighted && !options_.weighted) fail_first_line();
     if (layout_.largest > layout_.most) return false;
     count(input_, layout_, 0, 1);
     return true;
@@ -165,12 +164,33 @@ class Measuring {
     return true;
   }
 
-  // Warns if the first line could be counts, although something does not fit.
+  // Warns if the first line could be counts, although something does not fit: no other edge has its
+  // ids, or it counts the edges.
   void warn_of_counts(const StatedCounts& counts, std::uint64_t edges, std::uint64_t largest) {
-    const bool next_id = counts.vertices == largest || counts.vertices == largest + 1;
-    if (counts.edges == edges || (next_id && counts.edges > largest))
+    const bool beyond = counts.vertices >= largest && counts.edges > largest;
+    if (counts.edges == edges || beyond)
       note(counts.at, "is read as an edge; if it holds counts, give " +
                           setting("first-line", {"counts", "skip"}));
+  }
+
+  [[noreturn]] void fail_first_line() const {
+    input_.fail(head_.first,
+                fmt::format("{} has not the columns of the edges after it, nor does it count them: "
+                            "there are {}, with ids up to {}",
+                            input_.quote_line(head_.first), sum(layout_.edges), layout_.largest),
+                "correct it, or give " + setting("first-line", "skip"));
+  }
+
+  void tell_columns() {
+    if (layout_.weighted && head_.columns.ends_alone)
+      input_.fail(head_.names,
+                  input_.quote_line(head_.names) + " names two columns, but lines have three",
+                  "name all columns, or read them as source, target and weight with " +
+                      setting("first-line", "skip"));
+    note(head_.names,
+         fmt::format("is read as the names of columns: the first is the {}, the second the {}{}",
+                     layout_.swapped ? "target" : "source", layout_.swapped ? "source" : "target",
+                     layout_.weighted ? ", the third the weight" : ""));
   }
 
   void compare_with_comment() {

@@ -19,6 +19,7 @@ inline constexpr std::string_view kNoData = "{}";  // as networkx ends the line 
 struct Layout {
   std::vector<std::string_view> chunks;
   bool weighted = false;
+  bool swapped = false;              // the first column is the target, the second the source
   std::uint64_t most = kMostIds;     // the largest id that is allowed
   std::vector<std::uint64_t> edges;  // per chunk; after the first pass: where each begins
   std::vector<std::uint64_t> small;  // ids below 2^32 per chunk, likewise
@@ -69,6 +70,16 @@ inline void read_id(const TextInput& input, Cursor& cursor, const char* what, st
     fail_id(input, at, what, most);
 }
 
+// Reads the first two columns. Returns whether there is a comma between them.
+inline bool read_ends(const TextInput& input, Cursor& cursor, const Layout& layout, Line& line) {
+  const auto read_source = [&] { read_id(input, cursor, "source", layout.most, line.source); };
+  const auto read_target = [&] { read_id(input, cursor, "target", layout.most, line.target); };
+  layout.swapped ? read_target() : read_source();
+  const bool comma = skip_separator(cursor);
+  layout.swapped ? read_source() : read_target();
+  return comma;
+}
+
 // `1,000 2` has a thousand or a weight.
 [[noreturn]] inline void fail_separators(const TextInput& input, const char* line) {
   input.fail(line, input.quote_line(line) + " has a comma between two of its columns alone",
@@ -86,9 +97,7 @@ void for_each_line(const TextInput& input, const Layout& layout, std::string_vie
     }
     const char* const begin = cursor.at();
     Line line;
-    read_id(input, cursor, "source", layout.most, line.source);
-    const bool comma = skip_separator(cursor);
-    read_id(input, cursor, "target", layout.most, line.target);
+    const bool comma = read_ends(input, cursor, layout, line);
     if (layout.weighted) {
       if (skip_separator(cursor) != comma && !cursor.at_line_end()) [[unlikely]]
         fail_separators(input, begin);

@@ -172,8 +172,9 @@ def test_sparse_features_and_several_splits(plait, tmp_path):
     ("# SNAP\n# nodes\n18446744073709551615\t0\n0\t9223372036854775808\n", ""),
     ("18446744073709551615,0\r\n0,9223372036854775808\r\n", ""),
     ("source, target\n18446744073709551615 , 0\n% between\n\n0 , 9223372036854775808",
-     "line 1 'source, target' is read as the names of columns; whatever they are, columns are a source, a target and "
-     "perhaps a weight"),
+     "line 1 'source, target' is read as the names of columns: the first is the source, the second the target"),
+    ("target, source\n0 , 18446744073709551615\n9223372036854775808 , 0",
+     "line 1 'target, source' is read as the names of columns: the first is the target, the second the source"),
 ])
 def test_edge_list_dialects(plait, tmp_path, text, told):
     path = tmp_path / "in.edges"

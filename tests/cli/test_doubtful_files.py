@@ -21,6 +21,7 @@ TEXTS = {
     "an edge": (COUNTS, ["--first-line", "edge"], 6, 5, None),
     "skipped": ("x1,2\n2,3\n4,5\n", ["--first-line", "skip"], 4, 2, None),
     "names": ("source,target\n0,1\n", [], 2, 1, "'source,target' is read as the names"),
+    "names, skipped": ("id,source,target\n0,1,2\n", ["--first-line", "skip"], 2, 1, None),
     "undirected": (SNAP, [], 3, 4, "line 1 '# Undirected graph: x' says that the graph is undirected"),
     "directed": (SNAP, ["--directed"], 3, 2, None),
     "of KONECT": ("% sym unweighted\n1 2\n2 3\n", [], 3, 4, "--directed reads each line as one edge"),
@@ -52,6 +53,8 @@ def test_told_undirected_is_not_told_again(plait, tmp_path):
 
 @pytest.mark.parametrize("text, names", [
     ("x1,2\n2,3\n4,5\n", ["line 1", "source 'x1'"]),
+    ("id,source,target\n0,1,2\n", ["line 1", "'id,source,target' names columns that are not", "--first-line skip"]),
+    ("5 5 7\n0 1\n", ["line 1", "'5 5 7' has not the columns of the edges after it", "--first-line skip"]),
     ("1,000 2\n", ["line 1", "'1,000 2' has a comma between two of its columns alone"]),
 ])
 def test_wrong_lines(plait, tmp_path, text, names):

@@ -1,6 +1,7 @@
 // First lines of edge lists: comments that say something, names of columns, and counts.
 #include "plait/io/edge_list_head.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +12,7 @@
 namespace plait {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -67,7 +69,14 @@ TEST(EdgeListHead, CountsThatDoNotFitAreAnEdge) {
   EXPECT_THAT(read("2 4\n" + kRing).notes, HasSubstr("line 1 '2 4' is read as an edge; if"));
   EXPECT_THAT(read("5 8\n" + kRing).notes, HasSubstr("'5 8' is read as an edge; if"));
   EXPECT_EQ(read("5 8\n" + kRing).vertices, 7u);
+  EXPECT_THAT(read("9 8\n" + kRing).notes, HasSubstr("give --first-line counts or skip"));
+  EXPECT_EQ(read("3 8\n" + kRing).notes, "") << "an id of other edges";
   EXPECT_EQ(read("5 1\n").edges, 1u) << "nothing follows";
+  for (const char* text : {"5 5 7\n0 1\n1 2\n", "5 7\n0 1 3\n1 2 4\n"})
+    EXPECT_THAT(fails(text),
+                AllOf(HasSubstr("x.txt: line 1: '5 "),
+                      HasSubstr("nor does it count them: there are 2, with ids up to 2"),
+                      HasSubstr("give --first-line skip")));
   EXPECT_EQ(read("5 4 {}\n0 1\n1 2\n2 3\n3 4\n").edges, 5u);
 }
 
@@ -113,9 +122,55 @@ TEST(EdgeListHead, NamesOfColumnsHaveNoNumber) {
     EXPECT_EQ(found.edges, 4u) << names;
     EXPECT_THAT(found.notes, HasSubstr("is read as the names of columns")) << names;
   }
+  const Read bare = read("source,target\n" + kRing, {.first_line = FirstLine::skip});
+  EXPECT_EQ(bare.edges, 4u) << "the names are the first line";
+  EXPECT_EQ(bare.notes, "");
   for (const char* wrong : {"x1,2", "x 0.5", "\"0\",\"1\"", "node -1"})
     EXPECT_THAT(fails(std::string(wrong) + "\n" + kRing), HasSubstr("x.txt: line 1: source '"))
         << wrong;
+}
+
+// Returns the edges of lines `0 1 weight` and `2 3 weight` as "0>1 2>3", and the notes.
+std::pair<std::string, std::string> read_named(const std::string& names,
+                                               const EdgeListOptions& options = {}) {
+  const ParsedEdgeList parsed = parse_edge_list(names + "\n0 1 5\n2 3 7\n", "x.txt", options);
+  const auto& list = std::get<EdgeList<std::uint32_t>>(parsed.edges);
+  std::string edges;
+  for (std::size_t e = 0; e < list.edges(); ++e)
+    edges += fmt::format("{}{}>{}", e > 0 ? " " : "", list.source[e], list.target[e]);
+  return {edges, fmt::format("{}", fmt::join(parsed.notes, "\n"))};
+}
+
+TEST(EdgeListHead, NamesOfColumnsAreHonoured) {
+  for (const char* usual : {"source,target,weight", "FromNodeId ToNodeId w", "src dst edge_weight",
+                            "u v w", "id,friend,weight", "from,x,time", "id_1 id_2 rating"}) {
+    const auto [edges, notes] = read_named(usual);
+    EXPECT_EQ(edges, "0>1 2>3") << usual;
+    EXPECT_THAT(notes, HasSubstr(": the first is the source, the second the target, the third the "
+                                 "weight"))
+        << usual;
+  }
+  for (const char* swapped : {"target,source,weight", "\"dst\",\"src\",\"weight\"", "to from w",
+                              "destination_id x y", "x SourceNode y"}) {
+    const auto [edges, notes] = read_named(swapped);
+    EXPECT_EQ(edges, "1>0 3>2") << swapped;
+    EXPECT_THAT(notes, HasSubstr(": the first is the target, the second the source, the third"))
+        << swapped;
+  }
+  for (const char* other :
+       {"id,source,target", "edge_id src dst", "id,a,b", "index from to", "weight,source,target",
+        "source,weight,target", "src,type,dst", "from source w", "target to w"}) {
+    EXPECT_THAT(
+        fails(other + std::string("\n0 1 5\n")),
+        AllOf(HasSubstr("x.txt: line 1: "), HasSubstr("names columns that are not a source"),
+              HasSubstr("--first-line skip")))
+        << other;
+    EXPECT_EQ(read_named(other, {.first_line = FirstLine::skip}).first, "0>1 2>3") << other;
+  }
+  EXPECT_THAT(fails("source target\n0 1 5\n"),
+              HasSubstr("names two columns, but lines have three"));
+  EXPECT_THAT(fails("target source\n1 x\n"), HasSubstr("line 2: source 'x'"));
+  EXPECT_THAT(read("target source\n" + kRing).notes, HasSubstr("the second the source\n"));
 }
 
 TEST(EdgeListHead, CommaAndBlankInOneLine) {
