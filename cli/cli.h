@@ -2,7 +2,10 @@
 // its work. Nothing here needs libtorch; ranks.h has the functions that need it.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -86,6 +89,27 @@ struct OptionGroup {
 void group_options(CLI::App* command, const std::vector<OptionGroup>& groups);
 // The form of --help. Commands that are added later take it from the program.
 std::shared_ptr<CLI::FormatterBase> plain_help();
+
+// Accepts numbers from `least` to `most`. Texts that are no numbers are refused before
+// (check_values()).
+template <class T>
+CLI::Validator in_range(T least, T most) {
+  const CLI::Range range(least, most);
+  return {[=](std::string& text) {
+            return range(text).empty() ? "" : fmt::format("{} is not in {}..{}", text, least, most);
+          },
+          range.get_description()};
+}
+// Accepts bytes as a whole number above 0, with K, M, G, T, P or E for powers of 1024.
+CLI::Validator as_bytes();
+// Drops values that stand in a list before: nothing is measured twice.
+template <class T>
+void take_each_once(std::vector<T>& values) {
+  std::vector<T> once;
+  for (const T& value : values)
+    if (std::ranges::find(once, value) == once.end()) once.push_back(value);
+  values = std::move(once);
+}
 
 // Adds to every option of the program and of its commands the checks that hold for all values of
 // its type.

@@ -179,7 +179,7 @@ void add_reading_options(CLI::App* command, Session& session) {
               "--vertices", reading.vertices,
               "Number of vertices, if the file does not tell it: the ids of an edge list are "
               "then 0 to N - 1, and vertices without edges count")
-          ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 56));
+          ->check(in_range(std::uint64_t{1}, std::uint64_t{1} << 56));
   CLI::Option* const first_line = add_choice(
       command, "--first-line", reading.first_line, parse_first_line, "auto",
       "What the first line of an edge list is; auto: counts of vertices and edges if they fit the "

@@ -42,10 +42,10 @@ void add_transport_option(CLI::App* command, DeviceTransport& transport) {
 void add_count_options(CLI::App* command, Session& session) {
   CLI::Option* const ranks =
       command->add_option("--ranks", session.ranks, "Number of processes on this machine")
-          ->check(CLI::Range(1, kMostRanks))
+          ->check(in_range(1, kMostRanks))
           ->capture_default_str();
   command->add_option("--gpus", session.gpus, "Number of GPUs, with one process per GPU")
-      ->check(CLI::Range(1, kMostGpus))
+      ->check(in_range(1, kMostGpus))
       ->excludes(ranks);
 }
 
@@ -96,14 +96,14 @@ void add_timeout_options(CLI::App* command, Session& session) {
   command
       ->add_option("--timeout", session.timeout,
                    "Time in seconds after which a silent rank is lost")
-      ->check(CLI::Range(0.5, 86400.0))
+      ->check(in_range(0.5, 86400.0))
       ->default_str("5");
   command
       ->add_option(
           "--gpu-timeout", session.gpu_timeout,
           "Time in seconds after which a rank is lost if its GPU neither finishes work nor "
           "waits for another rank; 0: never")
-      ->check(CLI::Range(0.0, 86400.0))
+      ->check(in_range(0.0, 86400.0))
       ->default_str("600");
 }
 
@@ -145,7 +145,7 @@ void set_timeouts(const Session& session, Settings& settings) {
 }
 
 void require_own_gpus(World& world) {
-  const auto ids = gather_values(world, current_gpu_id());
+  const auto ids = gather_found(world, current_gpu_id);
   for (std::size_t rank = 0; rank < ids.size(); ++rank) {
     const auto first = static_cast<std::size_t>(std::ranges::find(ids, ids[rank]) - ids.begin());
     require<UsageError>(first == rank,

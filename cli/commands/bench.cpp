@@ -248,13 +248,13 @@ class Contest {
 void add_bench_settings(CLI::App* command, Session& session, BenchSettings& settings) {
   command
       ->add_option("--repetitions", settings.effort.repetitions, "Repetitions of each measurement")
-      ->check(CLI::Range(1, 10000))
+      ->check(in_range(1, 10000))
       ->capture_default_str();
   add_choice(command, "--partition", settings.scheme, parse_partition_scheme, "edges",
              "Scheme that assigns vertices to ranks");
   add_transport_option(command, settings.transport);
   command->add_option("--gpus", session.gpus, "Number of GPUs, with one process per GPU")
-      ->check(CLI::Range(1, kMostGpus));
+      ->check(in_range(1, kMostGpus));
   command->add_option("--seed", session.seed, "Seed of the partition (metis)")
       ->capture_default_str();
   add_timeout_options(command, session);
@@ -275,13 +275,15 @@ void add_bench(CLI::App& app, Session& session) {
                   [=, &session] {
                     choose_device(*o, session);
                     check_strategies(*o, session);
+                    take_each_once(o->widths);
+                    take_each_once(o->strategies);
                     on_ranks(session, [&](World& world) { Contest(*o, world, session).run(); });
                   });
   command->add_option("graph", o->graph, "Graph file")->required();
   add_reading_options(command, session);
   command->add_option("--widths,--dims", o->widths, "Widths of x (features per row), with commas")
       ->delimiter(',')
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(in_range(1, 1 << 20))
       ->capture_default_str();
   CLI::Option* const strategies =
       command
@@ -300,7 +302,7 @@ void add_bench(CLI::App& app, Session& session) {
   command
       ->add_option("--ranks", session.ranks,
                    "Number of processes on this machine, to time sums on the CPU")
-      ->check(CLI::Range(1, kMostRanks))
+      ->check(in_range(1, kMostRanks))
       ->default_str("none")
       ->excludes(command->get_option("--gpus"));
   add_get_options(command, o->get);

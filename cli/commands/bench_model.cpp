@@ -267,12 +267,12 @@ void add_options(CLI::App* command, Session& session, Options& o) {
       ->add_option("--width,--dim", o.made.width,
                    "Features per vertex to make; without it, the graph's own features, or 64 if it "
                    "has none")
-      ->check(CLI::Range(1, 1 << 20));
+      ->check(in_range(1, 1 << 20));
   command
       ->add_option("--classes", o.made.classes,
                    "Classes to make labels of, one per vertex; without it, the graph's own "
                    "labels, or 16 classes if it has none")
-      ->check(CLI::Range(1, 65536));
+      ->check(in_range(1, 65536));
   command->add_flag("--training", o.training,
                     "Time whole steps of training too, in which all labelled examples train");
   show_words(command
@@ -282,7 +282,7 @@ void add_options(CLI::App* command, Session& session, Options& o) {
                  ->delimiter(','),
              words_of(Strategy{}));
   command->add_option("--repetitions", o.effort.repetitions, "Repetitions of each measurement")
-      ->check(CLI::Range(1, 10000))
+      ->check(in_range(1, 10000))
       ->capture_default_str();
   add_choice(command, "--partition", o.route.partition, parse_partition_scheme, "edges",
              "Scheme that assigns vertices to ranks");
@@ -303,6 +303,7 @@ void add_bench_model(CLI::App& bench, Session& session) {
       "Time inference and training steps of a whole model with several strategies, in one run",
       [o, &bench, &session] {
         prepare(*o, *bench.get_subcommand("model"), session);
+        take_each_once(o->strategies);
         on_ranks(session, [&](World& world) { ModelContest(*o, world, session).run(); });
       });
   add_options(command, session, *o);

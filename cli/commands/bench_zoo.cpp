@@ -183,6 +183,7 @@ void add_bench_zoo(CLI::App& bench, Session& session) {
       bench, session, "zoo",
       "Time y = A x on GPUs on graphs of many shapes, beside other strategies", [=, &session] {
         check(*o);
+        take_each_once(o->widths);
         session.gpus = std::max(session.gpus, 1);
         on_ranks(session, [&](World& world) { Zoo(*o, world, session).run(); });
       });
@@ -194,7 +195,7 @@ void add_bench_zoo(CLI::App& bench, Session& session) {
       ->delimiter(',')
       ->capture_default_str();
   command->add_option("--scale", o->scale, "Factor of the vertices of large graphs")
-      ->check(CLI::Range(1e-6, 1.0))
+      ->check(in_range(1e-6, 1.0))
       ->capture_default_str();
   add_bench_settings(command, session, o->settings);
   group_options(command, {{"Measurement", {"--widths", "--scale", "--repetitions"}},

@@ -125,7 +125,7 @@ void add_embeddings_options(CLI::App* command, EmbeddingsOptions& o) {
       ->needs(tables);
   command->add_option("--samples", o.samples, "Samples of each rank in a step")
       ->capture_default_str()
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 31))
+      ->check(in_range(std::uint64_t{1}, std::uint64_t{1} << 31))
       ->needs(tables);
   show_words(command
                  ->add_option_function<std::string>(

@@ -185,7 +185,7 @@ void add_like(CLI::App* kind, Options& o, std::span<const Preset> presets) {
                            tables_of(presets)),
       fmt::format("{}", fmt::join(names, ",")));
   kind->add_option("--scale", o.scale, "Factor of the vertices and edges of --like")
-      ->check(CLI::Range(1e-6, 1.0))
+      ->check(in_range(1e-6, 1.0))
       ->needs("--like")
       ->capture_default_str();
 }

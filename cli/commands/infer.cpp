@@ -134,8 +134,7 @@ void add_infer(CLI::App& app, Session& session) {
               "--memory-limit", o->memory_limit,
               "Memory per rank in bytes, such as 512M or 2G, without mapped files. Work layer by "
               "layer through files; an interrupted run continues where it stopped")
-          ->transform(CLI::AsSizeValue(false))
-          ->check(CLI::PositiveNumber);
+          ->transform(as_bytes());
   for (const char* other : {"--gpus", "--strategy", "--transport", "--wire", "--exact"})
     limit->excludes(command->get_option(other));
   as_output_folder(

@@ -177,9 +177,9 @@ std::vector<PartitionScheme> schemes_of(const Options& o) {
       const auto all = partition_schemes();
       return {all.begin(), all.end()};
     }
-    const PartitionScheme scheme = parse_partition_scheme(name);
-    if (std::ranges::find(schemes, scheme) == schemes.end()) schemes.push_back(scheme);
+    schemes.push_back(parse_partition_scheme(name));
   }
+  take_each_once(schemes);
   return schemes;
 }
 
@@ -212,9 +212,11 @@ void run(const Options& o, const Session& session) {
 
 void add_partition(CLI::App& app, Session& session) {
   auto o = std::make_shared<Options>();
-  CLI::App* command =
-      add_command(app, session, "partition", "Show the cost of each way to cut the graph",
-                  [=, &session] { run(*o, session); });
+  CLI::App* command = add_command(app, session, "partition",
+                                  "Show the cost of each way to cut the graph", [=, &session] {
+                                    take_each_once(o->predicted);
+                                    run(*o, session);
+                                  });
   command->add_option("graph", o->graph, "Graph file")->required();
   add_reading_options(command, session);
   show_words(command->add_option("--partition", o->schemes, "Schemes to measure, with commas")
@@ -225,12 +227,12 @@ void add_partition(CLI::App& app, Session& session) {
   command->add_option("--width,--dim", o->width, "Features per row, for the bytes per iteration")
       ->capture_default_str();
   CLI::Option* const ranks = command->add_option("--ranks", session.ranks, "Number of parts")
-                                 ->check(CLI::Range(1, kMostRanks))
+                                 ->check(in_range(1, kMostRanks))
                                  ->capture_default_str();
   command
       ->add_option("--gpus", session.gpus,
                    "Number of parts, one per GPU; this host need not have the GPUs")
-      ->check(CLI::Range(1, kMostGpus))
+      ->check(in_range(1, kMostGpus))
       ->excludes(ranks);
   command
       ->add_option(
@@ -240,7 +242,7 @@ void add_partition(CLI::App& app, Session& session) {
           "kept; and to tell what training would choose: on GPUs pipelined or partial, on ranks "
           "bulk")
       ->delimiter(',')
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(in_range(1, 1 << 20))
       ->default_str("none");
   command->add_option("--seed", session.seed, "Seed of metis")->capture_default_str();
   add_profile_options(command, session);

@@ -146,7 +146,7 @@ void add_plan(CLI::App& app, Session& session) {
              model_kinds());
   command->add_option("--layers", o->layers, "Number of layers")
       ->default_str("by model")
-      ->check(CLI::Range(1, kMostLayers))
+      ->check(in_range(1, kMostLayers))
       ->needs(train);
   add_store_options(command, o->store);
   add_embeddings_options(command, o->embeddings);

@@ -111,10 +111,10 @@ void add_reorder(CLI::App& app, Session& session) {
       ->add_option("--gpus", session.gpus,
                    "1: find communities (--method communities or auto) on a GPU, if it has the "
                    "memory: the same ones")
-      ->check(CLI::Range(1, 1))
+      ->check(in_range(1, 1))
       ->excludes(undo);
   command->add_option("--threads", o->threads, "Number of threads")
-      ->check(CLI::Range(1, kMostThreads))
+      ->check(in_range(1, kMostThreads))
       ->default_str("all");
   command->add_option("--seed", session.seed, "Seed of the metis order")->capture_default_str();
   add_profile_options(command, session);

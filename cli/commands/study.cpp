@@ -176,7 +176,7 @@ void add_graph_options(CLI::App* command, Options& o) {
       command->add_option("--like", o.like, "Known graph to make one like")->capture_default_str(),
       fmt::format("{}", fmt::join(known_graphs(), ",")));
   command->add_option("--scale", o.scale, "Factor of the vertices and edges of --like")
-      ->check(CLI::Range(1e-6, 1.0))
+      ->check(in_range(1e-6, 1.0))
       ->capture_default_str();
 }
 
@@ -198,10 +198,10 @@ void add_study(CLI::App& app, Session& session) {
   command
       ->add_option("--width,--dim", o->input.width,
                    "Width of x (features per row), or of hidden layers (sampling, epochs, memory)")
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(in_range(1, 1 << 20))
       ->capture_default_str();
   command->add_option("--repetitions", o->effort.repetitions, "Repetitions of each measurement")
-      ->check(CLI::Range(1, 10000))
+      ->check(in_range(1, 10000))
       ->capture_default_str();
   as_output(session, command->add_option("--plot", o->plot, "SVG file for a plot of the times"));
   add_choice(command, "--partition", o->input.route.partition, parse_partition_scheme, "edges",

@@ -194,11 +194,11 @@ void add_train(CLI::App& app, Session& session) {
   option("--epochs", t.epochs,
          "Number of epochs; an epoch is one step on the whole graph or, with --sampled, as many as "
          "take each training example once")
-      ->check(CLI::Range(1, 10000000));
-  by_kind("--lr", t.learning_rate, "Learning rate of Adam")->check(CLI::Range(0.0, kMostRate));
+      ->check(in_range(1, 10000000));
+  by_kind("--lr", t.learning_rate, "Learning rate of Adam")->check(in_range(0.0, kMostRate));
   by_kind("--weight-decay", t.weight_decay,
           "L2 penalty on the weights of all layers (gat) or of all layers but the last")
-      ->check(CLI::Range(0.0, kMostRate));
+      ->check(in_range(0.0, kMostRate));
   option("--patience", t.patience,
          "Number of epochs without a lower validation loss after which to stop; 0: never");
   CLI::Option* const split = option("--split", t.split, "Number of the split of the graph, from 0");
@@ -207,7 +207,7 @@ void add_train(CLI::App& app, Session& session) {
           "--folds", t.folds.count,
           "Number of folds to use instead of the file's split. One fold tests, the next one "
           "validates. 10 for a set of graphs without a split")
-      ->check(CLI::Range(3, 1000000))
+      ->check(in_range(3, 1000000))
       ->excludes(split);
   option("--fold", t.folds.test, "Number of the fold that tests, from 0");
   add_choice(

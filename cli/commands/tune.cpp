@@ -168,6 +168,8 @@ void add_tune(CLI::App& app, Session& session) {
       app, session, "tune",
       "Measure which strategy and partition are fastest on a graph, for later runs", [=, &session] {
         partitions_of(*o);
+        take_each_once(o->widths);
+        take_each_once(o->partitions);
         o->standard.gpu = session.gpus > 0;
         o->standard = choose(o->standard);
         require<UsageError>(
@@ -179,14 +181,14 @@ void add_tune(CLI::App& app, Session& session) {
   add_reading_options(command, session);
   command->add_option("--widths,--dims", o->widths, "Widths of x (features per row), with commas")
       ->delimiter(',')
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(in_range(1, 1 << 20))
       ->capture_default_str();
   show_words(command->add_option("--partitions", o->partitions, "Schemes to measure, with commas")
                  ->delimiter(',')
                  ->capture_default_str(),
              words_of(PartitionScheme{}));
   command->add_option("--repetitions", o->effort.repetitions, "Repetitions of each measurement")
-      ->check(CLI::Range(1, 10000))
+      ->check(in_range(1, 10000))
       ->capture_default_str();
   command->add_flag("--dry-run", o->dry, "Print the times without keeping them");
   as_output(session, command->add_option("--plot", o->plot,

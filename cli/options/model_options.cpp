@@ -14,13 +14,13 @@ void add_model_options(CLI::App* command, ModelConfig& model) {
   };
   show_words(option("--model", model.kind, "Kind of model; mlp does not use the graph"),
              model_kinds());
-  by_kind("--layers", model.layers, "Number of layers")->check(CLI::Range(1, kMostLayers));
+  by_kind("--layers", model.layers, "Number of layers")->check(in_range(1, kMostLayers));
   by_kind("--hidden", model.hidden, "Features per vertex between layers")
-      ->check(CLI::Range(1, 65536));
+      ->check(in_range(1, 65536));
   by_kind("--heads", model.heads, "Attention heads, which share the hidden features (gat)")
-      ->check(CLI::Range(1, 1024));
+      ->check(in_range(1, 1024));
   option("--output-heads", model.output_heads, "Attention heads of the last layer (gat)")
-      ->check(CLI::Range(1, 1024));
+      ->check(in_range(1, 1024));
   option("--aggregation", model.aggregation, "Aggregation of neighbours (sage)")
       ->check(CLI::IsMember({"mean", "max", "min"}));
   add_choice(command, "--norm", model.norm, parse_norm, "none",
@@ -30,7 +30,7 @@ void add_model_options(CLI::App* command, ModelConfig& model) {
   by_kind("--activation", model.activation, "Activation between layers")
       ->check(CLI::IsMember({"relu", "elu"}));
   by_kind("--dropout", model.dropout, "Share of each layer's input, and of attention, to drop")
-      ->check(CLI::Range(0.0, 0.99));
+      ->check(in_range(0.0, 0.99));
 }
 
 void apply_model_defaults(const CLI::App& command, TrainConfig& train) {

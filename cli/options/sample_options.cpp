@@ -84,19 +84,19 @@ void add_sample_options(CLI::App* command, SampleOptions& options) {
   command
       ->add_option("--batch", settings.batch, "Training examples per rank and step, with --sampled")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1 << 30));
+      ->check(in_range(1, 1 << 30));
   command
       ->add_option(
           "--prefetch", settings.prefetch,
           "Batches to prepare ahead while one is computed, with --sampled; 0: prepare each "
           "in its turn, so that --profile tells what that takes")
       ->capture_default_str()
-      ->check(CLI::Range(0, 64));
+      ->check(in_range(0, 64));
   command
       ->add_option("--checkpoint-steps", settings.checkpoint_steps,
                    "Steps between checkpoints within an epoch, with --sampled; 0: none within")
       ->capture_default_str()
-      ->check(CLI::Range(0, 1 << 30));
+      ->check(in_range(0, 1 << 30));
   add_choice(command, "--structure", settings.structure, parse_structure, "auto",
              "Structure of the graph for --sampled on GPUs: a copy on each, or shared out over "
              "them; auto: a copy on each if all fits then");

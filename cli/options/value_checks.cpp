@@ -5,6 +5,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <span>
 
 #include "cli/cli.h"
@@ -48,21 +49,41 @@ std::string check_finite_number(const std::string& text) {
 std::string check_text(const std::string& text) { return text.empty() ? "its value is empty" : ""; }
 
 void check_number(CLI::Option& option, std::string (*check)(const std::string&)) {
-  option.check(check, "NONNEGATIVE");
   // A transformation runs before all checks: ranges say of a text that is no number what is false.
-  // Letters may be a unit, which another transformation takes off.
   option.transform(CLI::Validator(
       [check](std::string& text) {
         const std::string too_long = check_length(text);
-        const bool letters =
-            std::ranges::any_of(text, [](unsigned char c) { return std::isalpha(c) != 0; });
-        return too_long.empty() && !letters ? check(text) : too_long;
+        return too_long.empty() ? check(text) : too_long;
       },
       ""));
 }
 
+// Returns the number of bytes that a text such as "512M", "2 GiB" or "1000" names, or 0.
+std::uint64_t bytes_of(std::string_view text) {
+  static constexpr std::string_view kUnits = "KMGTPE";  // powers of 1024
+  const auto last = [&] {
+    return text.empty() ? '\0'
+                        : static_cast<char>(std::toupper(static_cast<unsigned char>(text.back())));
+  };
+  const bool of_bytes = last() == 'B';
+  if (of_bytes) text.remove_suffix(1);
+  const bool binary = of_bytes && last() == 'I';
+  if (binary) text.remove_suffix(1);
+  const std::size_t unit = kUnits.find(last());
+  if (unit != kUnits.npos) text.remove_suffix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  if ((binary && unit == kUnits.npos) || !is_whole_number(text)) return 0;
+  std::uint64_t bytes = 0;
+  std::from_chars(text.data(), text.data() + text.size(), bytes);
+  const std::size_t shift = unit == kUnits.npos ? 0 : 10 * (unit + 1);
+  return bytes << shift >> shift == bytes ? bytes << shift : 0;
+}
+
+constexpr const char* kBytes = "SIZE";  // in the name of an option's type
+
 void check_option(CLI::Option& option) {
   const std::string type = option.get_type_name();
+  if (type.find(kBytes) != type.npos) return;
   if (type.starts_with("UINT") || type.starts_with("INT"))
     check_number(option, check_whole_number);
   else if (type.starts_with("FLOAT"))
@@ -80,6 +101,20 @@ void check_items(const CLI::Option& option, std::string_view list) {
 }
 
 }  // namespace
+
+CLI::Validator as_bytes() {
+  return {[](std::string& text) -> std::string {
+            if (std::string too_long = check_length(text); !too_long.empty()) return too_long;
+            const std::uint64_t bytes = bytes_of(text);
+            if (bytes == 0)
+              return fmt::format(
+                  "'{}' is not a size in bytes above 0 and below 2^64, such as 2000000, 512M or 8G",
+                  text);
+            text = std::to_string(bytes);
+            return {};
+          },
+          kBytes};
+}
 
 void check_lists(const CLI::App& app, std::span<char* const> words) {
   const CLI::App* command = &app;

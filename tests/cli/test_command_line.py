@@ -125,6 +125,21 @@ def test_doctor_without_gpus(plait):
     (["train", "GRAPH", "--weight-decay", "-1"], ["-1"]),
     (["train", "GRAPH", "--lr", "1e38"], ["--lr", "1e38"]),
     (["train", "GRAPH", "--weight-decay", "1e38", "--ranks", "2"], ["--weight-decay", "1e38"]),
+    *((["train", "GRAPH", option, value], [f"{option}: '{value}' is not a finite number of 0 or more"])
+      for option in ("--lr", "--weight-decay", "--dropout", "--timeout", "--gpu-timeout")
+      for value in ("inf", "nan", "-0.5", "1e999", "0x1p3", "much")),
+    *((["bench", "model", "GRAPH", "--dropout", value], [f"--dropout: '{value}' is not a finite number of 0 or more"])
+      for value in ("inf", "-inf", "nan")),
+    (["train", "GRAPH", "--lr", "1e38"], ["--lr: 1e38 is not in 0.."]),
+    (["train", "GRAPH", "--timeout", "0.1"], ["--timeout: 0.1 is not in 0.5..86400"]),
+    (["train", "GRAPH", "--dropout", "1"], ["--dropout: 1 is not in 0..0.99"]),
+    (["train", "GRAPH", "--epochs", "1e3"], ["--epochs: '1e3' is not a whole number"]),
+    (["train", "GRAPH", "--layers", "65"], ["--layers: 65 is not in 1..64"]),
+    (["tune", "GRAPH", "--widths", "16,-1"], ["--widths: '-1' is not a whole number"]),
+    (["bench", "zoo", "--scale", "2"], ["--scale: 2 is not in 1e-06..1"]),
+    *((["infer", "GRAPH", "--checkpoint", "c", "--out", "y.npy", "--memory-limit", size],
+       [f"--memory-limit: '{size}' is not a size in bytes above 0 and below 2^64"])
+      for size in ("-1G", "-5", "0", "0G", "1.5G", "G", "1X", "inf", "1iB", "17179869184G", "1 2", "1GG")),
     (["train", "GRAPH", "--normalize", "columns"], ["columns", "rows"]),
     (["train", "GRAPH", "--split", "1"], ["split 1", "0..0"]),
     (["train", "GRAPH", "--strategy", "luck"], ["luck", "bulk"]),
