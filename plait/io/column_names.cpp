@@ -1,5 +1,7 @@
 #include "plait/io/column_names.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <iterator>
@@ -29,7 +31,7 @@ constexpr std::string_view names_of(Column column) {
 
 Column known_column(const std::string& word) {
   for (const Column column : {Column::source, Column::target, Column::weight, Column::number})
-    if (names_of(column).find(" " + word + " ") != std::string_view::npos) return column;
+    if (names_of(column).find(fmt::format(" {} ", word)) != std::string_view::npos) return column;
   return Column::unknown;
 }
 
