@@ -263,7 +263,9 @@ TEST(GpuStepFaults, StepsOfOtherKindsAreNotTakenForOne) {
                                      .timeout_ms = 10000,
                                      .environment = {{"TEST_STRATEGY", strategy}}});
     EXPECT_THAT(outcome.all_errors(), HasSubstr("different operations")) << strategy;
-    if (strategy == "paged") EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
+    if (strategy == "paged") {
+      EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
+    }
   }
 }
 
