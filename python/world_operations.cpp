@@ -216,12 +216,10 @@ PartitionRef partition_of_edges(const Tensor& edge_index, std::int64_t num_nodes
       if (edge_count(csr) * kMostOfAnEdge + vertex_count(csr) * kOfAVertex < available_memory() / 8)
         built = BuiltGraph{TensorState(edge_index), TensorState(edge_weight), std::move(csr)};
     };
-    {
-      const std::lock_guard lock(operation_mutex());
-      prepare_on_all(world, build);
-      order = shared_order(world, method, {csr, symmetric});
-      prepare_on_all(world, divide);
-    }
+    const std::lock_guard lock(operation_mutex());
+    prepare_on_all(world, build);
+    order = shared_order(world, method, {csr, symmetric});
+    prepare_on_all(world, divide);
     return c10::make_intrusive<PartitionHandle>(world, std::move(*partition), std::move(built));
   });
 }

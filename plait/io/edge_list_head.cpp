@@ -5,6 +5,7 @@
 
 #include "plait/base/error.h"
 #include "plait/base/names.h"
+#include "plait/base/setting.h"
 
 namespace plait {
 namespace {
@@ -84,10 +85,11 @@ class HeadReader {
     head_.names = cursor_.at();
     head_.columns = read_column_names(words_of(line_at(input_, head_.names)));
     if (head_.columns.order == ColumnOrder::not_edges)
-      input_.fail(head_.names,
-                  input_.quote_line(head_.names) +
-                      " names columns that are not a source, a target and perhaps a weight",
-                  "bring them into this order, or read them so with --first-line skip");
+      input_.fail(
+          head_.names,
+          input_.quote_line(head_.names) +
+              " names columns that are not a source, a target and perhaps a weight",
+          "bring them into this order, or read them so with " + setting("first-line", "skip"));
   }
 
   // Returns the counts of a line "N E" or "N N E".
