@@ -41,7 +41,7 @@ Column column_of(const std::string& name) {
                        [](unsigned char c) { return std::isalnum(c) || c >= 0x80; });
   for (const std::string_view end : {"s", "id", "node", "vertex"})  // "FromNodeId", "sources"
     if (known_column(word) == Column::unknown && word.ends_with(end))
-      word.resize(word.size() - end.size());
+      word.erase(word.size() - end.size());
   return known_column(word);
 }
 

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "plait/symmetric/shared_memory.h"
+#include "plait/world/shared_memory.h"
 #include "plait/world/world.h"
 
 namespace plait {

@@ -10,8 +10,8 @@
 #include "plait/base/error.h"
 #include "plait/base/memory.h"
 #include "plait/symmetric/descriptor_exchange.h"
-#include "plait/symmetric/futex_barrier.h"
-#include "plait/symmetric/shared_memory.h"
+#include "plait/world/futex_barrier.h"
+#include "plait/world/shared_memory.h"
 
 namespace plait {
 namespace {

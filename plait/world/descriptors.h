@@ -17,7 +17,7 @@ void hold_standard_descriptors();
 // "to share memory".
 void require_descriptors(int count, const std::string& use);
 // Ask for the descriptors of one of `ranks` ranks that joins them, of a rank that joins another
-// group of them, and of the launcher, which keeps the store.
+// group of so many over the network (0: of one host), and of the launcher, which keeps the store.
 void require_descriptors_of_rank(int ranks, bool keeps_store);
 void require_descriptors_of_group(int ranks);
 void require_descriptors_of_launcher(int ranks);

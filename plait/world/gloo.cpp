@@ -96,9 +96,9 @@ class GlooStore : public c10d::Store {
   const std::unique_ptr<plait::Rendezvous> store_;
 };
 
-class C10dGloo : public Gloo {
+class Gloo : public Collectives {
  public:
-  explicit C10dGloo(const GlooOptions& options) : rank_(options.rank), size_(options.size) {
+  explicit Gloo(const GlooOptions& options) : rank_(options.rank), size_(options.size) {
     translate([&] { connect(options); });
   }
 
@@ -178,7 +178,7 @@ class C10dGloo : public Gloo {
   // one of them is held: none is, however the wait for them ends.
   class Awaited {
    public:
-    Awaited(C10dGloo& gloo, const Works& work) : gloo_(gloo) {
+    Awaited(Gloo& gloo, const Works& work) : gloo_(gloo) {
       const std::lock_guard lock(gloo_.mutex_);
       require(!gloo_.ended_, "{}", kEnded);
       gloo_.awaited_ = work;
@@ -191,7 +191,7 @@ class C10dGloo : public Gloo {
     Awaited& operator=(const Awaited&) = delete;
 
    private:
-    C10dGloo& gloo_;
+    Gloo& gloo_;
   };
 
   void await(const Works& work) {
@@ -243,8 +243,8 @@ class C10dGloo : public Gloo {
 
 }  // namespace
 
-std::unique_ptr<Gloo> Gloo::join(const GlooOptions& options) {
-  return std::make_unique<C10dGloo>(options);
+std::unique_ptr<Collectives> join_gloo(const GlooOptions& options) {
+  return std::make_unique<Gloo>(options);
 }
 
 }  // namespace plait

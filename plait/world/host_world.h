@@ -5,14 +5,16 @@
 #include <memory>
 #include <string>
 
-#include "plait/world/gloo_world.h"
+#include "plait/world/watched_world.h"
 
 namespace plait {
 
-class HostWorld : public GlooWorld {
+class HostWorld : public WatchedWorld {
  public:
-  // Joins a Gloo group of this host's ranks, which no group of this name has had before.
-  using JoinGroup = std::function<std::unique_ptr<Gloo>(const std::string& name)>;
+  // Joins a group of this host's ranks, which no group of this name has had before. `check`: as in
+  // join_host_group().
+  using JoinGroup = std::function<std::unique_ptr<Collectives>(const std::string& name,
+                                                               std::function<void()> check)>;
 
   // Collective among the ranks of the host. `whole`, the world of all ranks, and its watch outlive
   // this.
@@ -38,11 +40,11 @@ class HostWorld : public GlooWorld {
   void watch(WatchedWork& work) override { whole_.watch(work); }
   void unwatch(WatchedWork& work) override { whole_.unwatch(work); }
   bool is_watched() const override { return true; }
-  std::uint64_t bytes_sent() const override { return gloo_->bytes_sent(); }
+  std::uint64_t bytes_sent() const override { return collectives_->bytes_sent(); }
 
  private:
   void begin_kind(std::size_t kind) override;
-  Gloo& gloo() override { return *gloo_; }
+  Collectives& collectives() override { return *collectives_; }
 
   World& whole_;
   Liveness& liveness_;
@@ -51,7 +53,7 @@ class HostWorld : public GlooWorld {
   std::vector<int> ranks_of_host_;  // 0, 1, ...
   const std::string name_;          // that no other host has
   int channels_ = 0;                // that were opened
-  const std::unique_ptr<Gloo> gloo_;
+  const std::unique_ptr<Collectives> collectives_;
 };
 
 }  // namespace plait

@@ -11,8 +11,8 @@
 namespace plait {
 namespace {
 
-// Measured, and rounded up: on two processors 128 ranks connect in 15 s, and the time grows with
-// the square of the ranks, while joining may take 60 s.
+// Ranks that share memory hand it to each other, which takes time by the square of their number; on
+// several hosts they connect: on two processors 128 ranks in 15 s, while joining may take 60 s.
 constexpr int kRanksOfProcessor = 64;
 // Memory of a rank before it reads a graph, and of each of its connections in the kernel.
 constexpr std::uint64_t kOfRank = 4 << 20;

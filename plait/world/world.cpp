@@ -1,5 +1,5 @@
-// A world of several ranks: rendezvous through the store, collectives through Gloo, and the watch
-// over all of it.
+// A world of several ranks: rendezvous through the store, collectives through memory that a host's
+// ranks share or through Gloo, and the watch over all of it.
 #include "plait/world/world.h"
 
 #include <fmt/ranges.h>
@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <numeric>
 #include <thread>
 #include <utility>
@@ -19,9 +20,8 @@
 #include "plait/world/descriptors.h"
 #include "plait/world/fail.h"
 #include "plait/world/gloo.h"
-#include "plait/world/gloo_channel.h"
-#include "plait/world/gloo_world.h"
 #include "plait/world/host.h"
+#include "plait/world/host_collectives.h"
 #include "plait/world/host_world.h"
 #include "plait/world/join.h"
 #include "plait/world/liveness.h"
@@ -29,7 +29,10 @@
 #include "plait/world/phase.h"
 #include "plait/world/rendezvous.h"
 #include "plait/world/rendezvous_wire.h"
+#include "plait/world/together.h"
 #include "plait/world/turn.h"
+#include "plait/world/watched_world.h"
+#include "plait/world/world_channel.h"
 
 namespace plait {
 namespace {
@@ -42,7 +45,7 @@ std::string next_world_name() {
   return fmt::format("world{}", count++);
 }
 
-class Joined : public GlooWorld {
+class Joined : public WatchedWorld {
  public:
   Joined(const WorldConfig& config, std::unique_ptr<Rendezvous> served);
   ~Joined() override { close(std::uncaught_exceptions() > exceptions_, "failed"); }
@@ -76,7 +79,7 @@ class Joined : public GlooWorld {
   void watch(WatchedWork& work) override { liveness_->watch(work); }
   void unwatch(WatchedWork& work) override { liveness_->unwatch(work); }
   std::uint64_t bytes_sent() const override {
-    return gloo_->bytes_sent() + (host_ ? host_->bytes_sent() : 0);
+    return collectives_->bytes_sent() + (host_ ? host_->bytes_sent() : 0);
   }
 
   static void end(bool failing, const std::string& reason) {
@@ -94,7 +97,10 @@ class Joined : public GlooWorld {
   bool takes_place(Rendezvous& store) const;
   void meet();
   void compare_hosts();
-  std::unique_ptr<Gloo> join_gloo(const std::string& name, const std::vector<int>& members);
+  std::unique_ptr<Collectives> join_group(const std::string& name, const std::vector<int>& members,
+                                          std::function<void()> check);
+  std::unique_ptr<Collectives> join_over_network(const std::string& name,
+                                                 const std::vector<int>& members);
   bool arrive(const char* counter, const char* all, milliseconds limit);
   bool wait_for_all(const char* all, milliseconds limit);
   std::vector<int> missing_ranks();
@@ -116,7 +122,7 @@ class Joined : public GlooWorld {
     require_own_process();
     liveness_->begin_operation(kind);
   }
-  Gloo& gloo() override { return *gloo_; }
+  Collectives& collectives() override { return *collectives_; }
 
   static Joined* open_;  // the world that is not closed yet, for at_exit()
   WorldConfig config_;   // as it was given, but for the prefix of this turn
@@ -126,10 +132,10 @@ class Joined : public GlooWorld {
   std::vector<int> all_ranks_, ranks_of_host_;
   bool closed_ = false;
   int channels_ = 0;  // that were opened
-  // In this order: Gloo and the watch end before the store that this process may keep.
+  // In this order: groups and the watch end before the store that this process may keep.
   std::unique_ptr<Rendezvous> store_;
   std::unique_ptr<Liveness> liveness_;
-  std::unique_ptr<Gloo> gloo_;
+  std::unique_ptr<Collectives> collectives_;
   std::unique_ptr<HostWorld> host_;
 };
 
@@ -137,8 +143,9 @@ Joined* Joined::open_ = nullptr;
 
 namespace {
 
-// Gloo may write to a socket that its peer's death has closed. This is an error of this process,
-// and not its end. The program's own handling of the signal stays.
+// Ranks, and the libraries that they use, may write to a socket or a pipe that its peer's death has
+// closed. This is an error of this process, and not its end. The program's own handling of the
+// signal stays.
 void ignore_broken_pipes() {
   struct sigaction now {};
   ::sigaction(SIGPIPE, nullptr, &now);
@@ -157,9 +164,10 @@ Joined::Joined(const WorldConfig& config, std::unique_ptr<Rendezvous> served)
   try {
     require_descriptors_of_rank(config_.size, keeps_store());
     const Phase phase("joining");
+    ignore_broken_pipes();
     meet();
     compare_hosts();
-    gloo_ = join_gloo(name_, all_ranks_);
+    collectives_ = join_group(name_, all_ranks_, [this] { liveness_->check(); });
   } catch (const std::exception&) {
     close(true, "failed");
     throw;
@@ -293,9 +301,28 @@ void Joined::compare_hosts() {
 }
 
 // Joins the group of this name, which no group of the store has had before. `members`: its ranks,
-// ascending, this one among them.
-std::unique_ptr<Gloo> Joined::join_gloo(const std::string& name, const std::vector<int>& members) {
-  ignore_broken_pipes();
+// ascending, this one among them. `check`: what is called while the group's operations wait, if it
+// is of one host; a group over the network finds out by itself that a rank has gone.
+std::unique_ptr<Collectives> Joined::join_group(const std::string& name,
+                                                const std::vector<int>& members,
+                                                std::function<void()> check) {
+  try {
+    if (!std::ranges::includes(ranks_of_host_, members)) return join_over_network(name, members);
+    const auto place = std::ranges::find(members, config_.rank) - members.begin();
+    return join_host_group(
+        {static_cast<int>(place), members, name + "/memory"}, *store_, config_.join_timeout,
+        [this] { liveness_->check(); }, std::move(check));
+  } catch (const SystemLimitError&) {  // of this rank, so that it knows what to say
+    throw;
+  } catch (const DoesNotFitError&) {
+    throw;
+  } catch (const Error& error) {
+    liveness_->explain(error.what());
+  }
+}
+
+std::unique_ptr<Collectives> Joined::join_over_network(const std::string& name,
+                                                       const std::vector<int>& members) {
   const auto place = std::ranges::find(members, config_.rank) - members.begin();
   GlooOptions options{static_cast<int>(place),
                       static_cast<int>(members.size()),
@@ -307,11 +334,11 @@ std::unique_ptr<Gloo> Joined::join_gloo(const std::string& name, const std::vect
   if (options.interface.empty())
     options.interface = local_address_towards(config_.master_address, config_.master_port);
   try {
-    return Gloo::join(options);
-  } catch (const SystemLimitError&) {  // of this rank, so that it knows what to say
+    return join_gloo(options);
+  } catch (const SystemLimitError&) {
     throw;
   } catch (const Error& error) {
-    liveness_->explain(fmt::format(
+    throw Error(fmt::format(
         "Gloo cannot connect the ranks: {} (this rank listens on {}; PLAIT_INTERFACE names another "
         "address or interface)",
         error.what(), options.interface));
@@ -321,8 +348,11 @@ std::unique_ptr<Gloo> Joined::join_gloo(const std::string& name, const std::vect
 std::unique_ptr<Channel> Joined::open_channel() {
   meet_for_group();
   const Phase phase("opening a channel");
-  return gloo_channel(*this,
-                      join_gloo(fmt::format("{}/channel{}", name_, ++channels_), all_ranks_));
+  // The watch ends a channel's waits itself (world_channel.h): its verdict is the main thread's.
+  return together(*this, "while opening a channel", [&] {
+    return make_channel(
+        *this, join_group(fmt::format("{}/channel{}", name_, ++channels_), all_ranks_, {}));
+  });
 }
 
 World& Joined::host_world() {
@@ -331,8 +361,11 @@ World& Joined::host_world() {
   meet_for_group();
   const Phase phase("joining the ranks of this host");
   liveness_->set_host(ranks_of_host_);
-  host_ = std::make_unique<HostWorld>(*this, *liveness_, [this](const std::string& name) {
-    return join_gloo(name_ + '/' + name, ranks_of_host_);
+  host_ = together(*this, "while joining the ranks of its host", [&] {
+    return std::make_unique<HostWorld>(
+        *this, *liveness_, [this](const std::string& name, std::function<void()> check) {
+          return join_group(name_ + '/' + name, ranks_of_host_, std::move(check));
+        });
   });
   return *host_;
 }

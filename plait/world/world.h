@@ -1,10 +1,11 @@
 // Ranks: the processes that work on one graph, and their collective operations.
 //
 // Each process makes one World, from the names in its environment (see launch.h). Collectives go
-// through c10d (Gloo); every rank calls the same ones in the same order, from one thread. None
-// waits longer than `WorldConfig::timeout` for a rank that is gone: it throws a LostRankError with
-// the lost rank and its last phase; or, if the main thread is busy or blocked elsewhere, liveness.h
-// prints this error and ends the process.
+// through memory that the ranks share, or through c10d (Gloo) if they are on several hosts; every
+// rank calls the same ones in the same order, from one thread. None waits longer than
+// `WorldConfig::timeout` for a rank that is gone: it throws a LostRankError with the lost rank and
+// its last phase; or, if the main thread is busy or blocked elsewhere, liveness.h prints this error
+// and ends the process.
 //
 // Ranks leave together: the destructor waits until every rank has come to its own (or is lost). A
 // World destroyed by an exception instead tells the others at once that this rank has failed.
@@ -74,7 +75,8 @@ class World {
   // Collective. send[r] goes to rank r; received[r] comes from rank r. Both sides know the sizes.
   virtual void all_to_all(std::span<const std::span<const std::byte>> send,
                           std::span<const std::span<std::byte>> received) = 0;
-  // Collective. Replaces `bytes`, of the same size on all ranks, by the bytes of `root`.
+  // Collective. Replaces `bytes`, of the same size on all ranks, by the bytes of `root`, which is
+  // the same on all. Throws UsageError if there is no such rank.
   virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
 
   // Collective. Returns a channel between ranks for another thread. The world outlives the channel.

@@ -18,8 +18,8 @@
 #include "plait/symmetric/agreement.h"
 #include "plait/symmetric/descriptor_exchange.h"
 #include "plait/symmetric/heap.h"
-#include "plait/symmetric/shared_memory.h"
 #include "plait/world/gather.h"
+#include "plait/world/shared_memory.h"
 #include "tests/world/ranks.h"
 
 #ifdef PLAIT_SANITIZED  // UBSan reads objects through a pipe, for which no descriptor is left
@@ -96,8 +96,7 @@ const RankProgram runs_out("runs out of descriptors", [](World& world) {
              fmt::format("{} left: a channel", left));
   }
   share_memory(world);
-  const auto channel = world.open_channel();
-  world.barrier();  // a rank that closed its channel now would end the joining of the others
+  world.open_channel();
 });
 
 TEST(FewDescriptors, AreAnErrorOnAllRanks) {

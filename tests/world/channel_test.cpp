@@ -121,18 +121,18 @@ TEST(Gloo, WritesNothingAfterAnError) {
   RendezvousAddress address{.host = "127.0.0.1"};
   const auto store = Rendezvous::serve(address);
   address.port = store->port();
-  std::unique_ptr<Gloo> groups[2];
-  std::thread joins([&] { groups[1] = Gloo::join({1, 2, address, "127.0.0.1"}); });
-  groups[0] = Gloo::join({0, 2, address, "127.0.0.1"});
+  std::unique_ptr<Collectives> groups[2];
+  std::thread joins([&] { groups[1] = join_gloo({1, 2, address, "127.0.0.1"}); });
+  groups[0] = join_gloo({0, 2, address, "127.0.0.1"});
   joins.join();
 
   std::vector<std::uint64_t> received(kNumbers), sent(kNumbers, 1), none;
-  const auto exchange = [](Gloo& gloo, auto& to, auto& from, std::size_t peer) {
+  const auto exchange = [](Collectives& group, auto& to, auto& from, std::size_t peer) {
     std::vector<std::span<const std::byte>> send(2);
     std::vector<std::span<std::byte>> receive(2);
     send[peer] = std::as_bytes(std::span(to));
     receive[peer] = std::as_writable_bytes(std::span(from));
-    gloo.all_to_all(send, receive);
+    group.all_to_all(send, receive);
   };
   std::atomic<bool> failed{false};
   std::thread waiting([&] {

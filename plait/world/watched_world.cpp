@@ -1,4 +1,4 @@
-#include "plait/world/gloo_world.h"
+#include "plait/world/watched_world.h"
 
 #include <algorithm>
 
@@ -11,7 +11,7 @@
 
 namespace plait {
 
-const std::vector<std::string>& GlooWorld::kind_names() {
+const std::vector<std::string>& WatchedWorld::kind_names() {
   static const std::vector<std::string> names{"a barrier", "a sum over ranks",
                                               "an exchange of data", "a broadcast",
                                               "an operation on a graph"};
@@ -19,23 +19,23 @@ const std::vector<std::string>& GlooWorld::kind_names() {
 }
 
 template <class Operation>
-void GlooWorld::collective(Kind kind, Operation&& operation) {
+void WatchedWorld::collective(Kind kind, Operation&& operation) {
   begin_kind(kind);
   check_alive();
   const Timed timed("collectives");
-  const std::uint64_t before = gloo().bytes_sent();
+  const std::uint64_t before = collectives().bytes_sent();
   try {
     operation();
-    count_moved(gloo().bytes_sent() - before);
+    count_moved(collectives().bytes_sent() - before);
   } catch (const Error& error) {
     explain(error.what());
   }
 }
 
-void GlooWorld::meet_for_group() {
+void WatchedWorld::meet_for_group() {
   bool failed = false;
   try {
-    require_descriptors_of_group(size());
+    require_descriptors_of_group(one_host() ? 0 : size());
   } catch (const SystemLimitError&) {
     failed = true;
   }
@@ -48,23 +48,24 @@ void GlooWorld::meet_for_group() {
                   number_of(static_cast<int>(first))));
 }
 
-void GlooWorld::barrier() {
-  collective(kBarrier, [&] { gloo().barrier(); });
+void WatchedWorld::barrier() {
+  collective(kBarrier, [&] { collectives().barrier(); });
 }
 
-void GlooWorld::all_reduce_sum(std::span<float> values) {
-  collective(kSum, [&] { gloo().all_reduce_sum(values); });
+void WatchedWorld::all_reduce_sum(std::span<float> values) {
+  collective(kSum, [&] { collectives().all_reduce_sum(values); });
 }
 
-void GlooWorld::all_reduce_sum(std::span<double> values) {
-  collective(kSum, [&] { gloo().all_reduce_sum(values); });
+void WatchedWorld::all_reduce_sum(std::span<double> values) {
+  collective(kSum, [&] { collectives().all_reduce_sum(values); });
 }
 
-void GlooWorld::broadcast(std::span<std::byte> bytes, int root) {
-  collective(kBroadcast, [&] { gloo().broadcast(bytes, root); });
+void WatchedWorld::broadcast(std::span<std::byte> bytes, int root) {
+  require<UsageError>(root >= 0 && root < size(), "broadcast: rank {} is none of {}", root, size());
+  collective(kBroadcast, [&] { collectives().broadcast(bytes, root); });
 }
 
-std::vector<std::vector<std::byte>> GlooWorld::all_gather(std::span<const std::byte> mine) {
+std::vector<std::vector<std::byte>> WatchedWorld::all_gather(std::span<const std::byte> mine) {
   const auto ranks = static_cast<std::size_t>(size());
   const std::vector<Given> sizes = agree(*this, "an exchange of data", {.count = mine.size()});
   std::vector<std::vector<std::byte>> parts(ranks);
@@ -78,8 +79,8 @@ std::vector<std::vector<std::byte>> GlooWorld::all_gather(std::span<const std::b
   return parts;
 }
 
-void GlooWorld::all_to_all(std::span<const std::span<const std::byte>> send,
-                           std::span<const std::span<std::byte>> received) {
+void WatchedWorld::all_to_all(std::span<const std::span<const std::byte>> send,
+                              std::span<const std::span<std::byte>> received) {
   const auto ranks = static_cast<std::size_t>(size());
   const auto own = static_cast<std::size_t>(rank());
   require<UsageError>(send.size() == ranks && received.size() == ranks,
@@ -88,7 +89,7 @@ void GlooWorld::all_to_all(std::span<const std::span<const std::byte>> send,
   require<UsageError>(send[own].size() == received[own].size(),
                       "all_to_all: rank {} sends itself {} bytes, but has room for {}",
                       number_of(rank()), send[own].size(), received[own].size());
-  collective(kExchange, [&] { gloo().all_to_all(send, received); });
+  collective(kExchange, [&] { collectives().all_to_all(send, received); });
 }
 
 }  // namespace plait

@@ -34,7 +34,8 @@ class SharedMemory {
  public:
   SharedMemory() = default;
   // Makes zeroed memory of a size above 0, whose pages exist: if the machine cannot give them, this
-  // call fails and no later access does. Throws DoesNotFitError, and Error if the kernel refuses.
+  // call fails and no later access does. Throws DoesNotFitError, SystemLimitError if there are no
+  // descriptors left, and Error if the kernel refuses.
   static std::pair<SharedMemory, Descriptor> create(std::size_t bytes);
   // Maps memory that another process has made. Throws Error if it is not sealed memory of this
   // size.

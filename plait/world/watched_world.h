@@ -1,5 +1,5 @@
-// Collectives of a world over its Gloo group, with the watch over ranks: the common part of the
-// world of all ranks (world.cpp) and of that of a host's ranks (host_world.h).
+// Collectives of a world by its group, with the watch over ranks: the common part of the world of
+// all ranks (world.cpp) and of that of a host's ranks (host_world.h).
 #pragma once
 
 #include <cstddef>
@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "plait/world/gloo.h"
+#include "plait/world/collectives.h"
 #include "plait/world/liveness.h"
 #include "plait/world/world.h"
 
 namespace plait {
 
-class GlooWorld : public World {
+class WatchedWorld : public World {
  public:
   // Operations that cannot meet one another, and the watch's names for them.
   enum Kind : std::size_t { kBarrier, kSum, kExchange, kBroadcast, kElsewhere };
@@ -33,7 +33,7 @@ class GlooWorld : public World {
  protected:
   // Throws UsageError in a process that is no rank; tells the watch that an operation begins.
   virtual void begin_kind(std::size_t kind) = 0;
-  virtual Gloo& gloo() = 0;
+  virtual Collectives& collectives() = 0;
   // Collective. Returns when all ranks have come that are to join another group, so that who does
   // not come is found out. Throws Error on all ranks if one has too few descriptors for the group.
   void meet_for_group();

@@ -1,19 +1,21 @@
-#include "plait/world/gloo_channel.h"
+#include "plait/world/world_channel.h"
 
 #include <utility>
 
 namespace plait {
 namespace {
 
-class GlooChannel : public Channel, public WatchedWork {
+class WorldChannel : public Channel, public WatchedWork {
  public:
-  GlooChannel(World& world, std::unique_ptr<Gloo> gloo)
-      : world_(world), gloo_(std::move(gloo)), ranks_(static_cast<std::size_t>(world.size())) {
+  WorldChannel(World& world, std::unique_ptr<Collectives> group)
+      : world_(world),
+        collectives_(std::move(group)),
+        ranks_(static_cast<std::size_t>(world.size())) {
     world_.watch(*this);
   }
-  ~GlooChannel() override { world_.unwatch(*this); }
+  ~WorldChannel() override { world_.unwatch(*this); }
 
-  void end_waits() override { gloo_->end_waits(); }
+  void end_waits() override { collectives_->end_waits(); }
   // It waits for ranks alone, which the watch does not lose for that.
   Progress progress() override { return {}; }
 
@@ -43,21 +45,21 @@ class GlooChannel : public Channel, public WatchedWork {
       receive.push_back(std::as_writable_bytes(to(r)));
     }
     try {
-      gloo_->all_to_all(send, receive);
+      collectives_->all_to_all(send, receive);
     } catch (const Error& error) {
       throw BrokenChannelError(error.what());
     }
   }
 
   World& world_;
-  const std::unique_ptr<Gloo> gloo_;
+  const std::unique_ptr<Collectives> collectives_;
   const std::size_t ranks_;
 };
 
 }  // namespace
 
-std::unique_ptr<Channel> gloo_channel(World& world, std::unique_ptr<Gloo> gloo) {
-  return std::make_unique<GlooChannel>(world, std::move(gloo));
+std::unique_ptr<Channel> make_channel(World& world, std::unique_ptr<Collectives> group) {
+  return std::make_unique<WorldChannel>(world, std::move(group));
 }
 
 }  // namespace plait

@@ -1,4 +1,4 @@
-#include "plait/symmetric/futex_barrier.h"
+#include "plait/world/futex_barrier.h"
 
 #include <limits.h>
 #include <linux/futex.h>

@@ -1,4 +1,4 @@
-#include "plait/symmetric/shared_memory.h"
+#include "plait/world/shared_memory.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -11,6 +11,7 @@
 #include "plait/base/error.h"
 #include "plait/base/file_system.h"
 #include "plait/base/memory.h"
+#include "plait/base/system_limits.h"
 
 namespace plait {
 namespace {
@@ -24,6 +25,8 @@ Descriptor open_anonymous() {
   Descriptor descriptor(::memfd_create("plait", kFlags | kNoExecSeal));
   if (!descriptor.open() && errno == EINVAL)
     descriptor = Descriptor(::memfd_create("plait", kFlags));
+  if (!descriptor.open() && (errno == EMFILE || errno == ENFILE))
+    throw SystemLimitError(fmt::format("shared memory cannot be made: {}", reason(errno)));
   require(descriptor.open(), "shared memory cannot be made: {}", reason(errno));
   return descriptor;
 }
