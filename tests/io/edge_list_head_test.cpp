@@ -69,14 +69,14 @@ TEST(EdgeListHead, CountsThatDoNotFitAreAnEdge) {
   EXPECT_THAT(read("2 4\n" + kRing).notes, HasSubstr("line 1 '2 4' is read as an edge; if"));
   EXPECT_THAT(read("5 8\n" + kRing).notes, HasSubstr("'5 8' is read as an edge; if"));
   EXPECT_EQ(read("5 8\n" + kRing).vertices, 7u);
-  EXPECT_THAT(read("9 8\n" + kRing).notes, HasSubstr("give --first-line counts or skip"));
+  EXPECT_THAT(read("9 8\n" + kRing).notes, HasSubstr("give first-line counts or skip"));
   EXPECT_EQ(read("3 8\n" + kRing).notes, "") << "an id of other edges";
   EXPECT_EQ(read("5 1\n").edges, 1u) << "nothing follows";
   for (const char* text : {"5 5 7\n0 1\n1 2\n", "5 7\n0 1 3\n1 2 4\n"})
     EXPECT_THAT(fails(text),
                 AllOf(HasSubstr("x.txt: line 1: '5 "),
                       HasSubstr("nor does it count them: there are 2, with ids up to 2"),
-                      HasSubstr("give --first-line skip")));
+                      HasSubstr("give first-line skip")));
   EXPECT_EQ(read("5 4 {}\n0 1\n1 2\n2 3\n3 4\n").edges, 5u);
 }
 
@@ -163,7 +163,7 @@ TEST(EdgeListHead, NamesOfColumnsAreHonoured) {
     EXPECT_THAT(
         fails(other + std::string("\n0 1 5\n")),
         AllOf(HasSubstr("x.txt: line 1: "), HasSubstr("names columns that are not a source"),
-              HasSubstr("--first-line skip")))
+              HasSubstr("first-line skip")))
         << other;
     EXPECT_EQ(read_named(other, {.first_line = FirstLine::skip}).first, "0>1 2>3") << other;
   }
