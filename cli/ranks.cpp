@@ -208,13 +208,24 @@ void run_profiled(const Session& session, World& world, const std::function<void
 }
 
 // Runs `body` in the world that the environment names.
+// Collective. Ranks of a host may have a limit together, and joining has started threads: all hold
+// those that they will need besides at the same time.
+void require_threads_of_ranks(World& world, int share) {
+  std::optional<HeldThreads> held;
+  on_all_or_none(world, [&] { held.emplace(2 * (share - 1)); });  // libtorch has a pool of its own
+  held.reset();
+  world.barrier();  // no rank goes on while another still holds them
+}
+
 void run_as_rank(Session& session, WorldConfig config, const std::function<void(World&)>& body) {
   set_timeouts(session, config);
   session.quiet = session.quiet || config.rank != 0;
   set_progress(session.progress());
-  const ThreadCount threads(thread_share());
+  const int share = thread_share();
+  const ThreadCount threads(share);
   // All that may fail on one rank alone comes after this, so that the others learn of it at once.
   auto world = World::join(config);
+  require_threads_of_ranks(*world, share);
   if (session.gpus > 0) use_gpu(gpu_of_rank(config, gpu_count()));
   require_equal<UsageError>(*world, "ranks have different settings", settings_of(session));
   if (config.rank == 0) check_outputs(session);

@@ -276,7 +276,6 @@ void add_bench(CLI::App& app, Session& session) {
                     choose_device(*o, session);
                     check_strategies(*o, session);
                     take_each_once(o->widths);
-                    take_each_once(o->strategies);
                     on_ranks(session, [&](World& world) { Contest(*o, world, session).run(); });
                   });
   command->add_option("graph", o->graph, "Graph file")->required();

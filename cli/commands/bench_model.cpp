@@ -303,7 +303,6 @@ void add_bench_model(CLI::App& bench, Session& session) {
       "Time inference and training steps of a whole model with several strategies, in one run",
       [o, &bench, &session] {
         prepare(*o, *bench.get_subcommand("model"), session);
-        take_each_once(o->strategies);
         on_ranks(session, [&](World& world) { ModelContest(*o, world, session).run(); });
       });
   add_options(command, session, *o);

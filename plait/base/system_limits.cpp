@@ -1,9 +1,7 @@
 #include "plait/base/system_limits.h"
 
 #include <cerrno>
-#include <latch>
 #include <new>
-#include <vector>
 
 #include "plait/base/file_system.h"
 
@@ -18,20 +16,23 @@ std::string thread_failure(int error) {
 
 void refuse_thread(int error) { throw SystemLimitError(thread_failure(error)); }
 
-void require_threads(int count) {
-  std::latch end(1);
-  std::vector<std::thread> started;
+HeldThreads::HeldThreads(int count) {
   int failure = 0;
   try {
-    while (static_cast<int>(started.size()) < count) started.emplace_back([&] { end.wait(); });
+    while (static_cast<int>(started_.size()) < count) started_.emplace_back([&] { end_.wait(); });
   } catch (const std::system_error& error) {
     failure = error.code().value();
   } catch (const std::bad_alloc&) {
     failure = ENOMEM;
   }
-  end.count_down();
-  for (std::thread& thread : started) thread.join();
-  if (failure != 0) refuse_thread(failure);
+  if (failure == 0) return;
+  finish();
+  refuse_thread(failure);
+}
+
+void HeldThreads::finish() {
+  end_.count_down();
+  for (std::thread& thread : started_) thread.join();
 }
 
 }  // namespace plait

@@ -2,10 +2,12 @@
 // such thing.
 #pragma once
 
+#include <latch>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "plait/base/error.h"
 
@@ -31,9 +33,25 @@ Thread start_thread(Work&& work) {
   }
 }
 
+// Threads that do nothing but exist, from the construction to the destruction of this object.
+class HeldThreads {
+ public:
+  // Throws SystemLimitError if so many cannot be started.
+  explicit HeldThreads(int count);
+  ~HeldThreads() { finish(); }
+  HeldThreads(const HeldThreads&) = delete;
+  HeldThreads& operator=(const HeldThreads&) = delete;
+
+ private:
+  void finish();
+
+  std::latch end_{1};
+  std::vector<std::thread> started_;
+};
+
 // Throws SystemLimitError unless `count` threads can be started now: starts them, and ends them.
 // OpenMP's libraries end the process with a line of their own where a thread cannot be started, so
 // it is tried before.
-void require_threads(int count);
+inline void require_threads(int count) { const HeldThreads held(count); }
 
 }  // namespace plait

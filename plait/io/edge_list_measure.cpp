@@ -125,7 +125,8 @@ class Measuring {
       return true;
     }
     if (same) layout_.most = options_.vertices - 1;
-    if (first_weighted != weighted && !options_.weighted) fail_first_line();
+    const bool several = sum(layout_.edges) > 1;  // else either line may be the wrong one
+    if (first_weighted != weighted && !options_.weighted && several) fail_first_line();
     if (layout_.largest > layout_.most) return false;
     count(input_, layout_, 0, 1);
     return true;

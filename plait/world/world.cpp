@@ -307,6 +307,9 @@ std::unique_ptr<Collectives> Joined::join_group(const std::string& name,
                                                 const std::vector<int>& members,
                                                 std::function<void()> check) {
   try {
+    const std::string& interface = config_.interface_address;
+    require(interface.empty() || is_of_this_host(interface),
+            "this host has no address or interface '{}', as PLAIT_INTERFACE says", interface);
     if (!std::ranges::includes(ranks_of_host_, members)) return join_over_network(name, members);
     const auto place = std::ranges::find(members, config_.rank) - members.begin();
     return join_host_group(

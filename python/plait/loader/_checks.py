@@ -1,13 +1,14 @@
 """Checks of the arguments of samplers and loaders. Each error is one line that names the argument, the first
 wrong place in it, and what is allowed."""
 
+import operator
 
 import torch
 from torch_geometric.data import HeteroData
 from torch_geometric.sampler.base import DataType
 
 from plait._edges.ids import check_ids, check_integers, check_sorted, first_where
-from plait._edges.inputs import as_tensor, whole_number
+from plait._edges.inputs import as_tensor
 from plait.loader._store_checks import check_stores
 
 
@@ -102,8 +103,8 @@ def _whole_type(kind, data):
 def checked_fanouts(name, fanouts):
     """Returns fan-outs as a list of integers. Raises ValueError unless each is 0 or more, or -1."""
     try:
-        found = [whole_number(name, fanout) for fanout in fanouts]
-    except (TypeError, ValueError):
+        found = [operator.index(None if isinstance(fanout, bool) else fanout) for fanout in fanouts]
+    except TypeError:
         found = None
     if found is None or isinstance(fanouts, dict):
         raise ValueError(f"{name} is {fanouts!r}; give a list of integers, one for each hop")
