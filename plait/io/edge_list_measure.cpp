@@ -125,8 +125,10 @@ class Measuring {
       return true;
     }
     if (same) layout_.most = options_.vertices - 1;
-    const bool several = sum(layout_.edges) > 1;  // else either line may be the wrong one
-    if (first_weighted != weighted && !options_.weighted && several) fail_first_line();
+    if (first_weighted != weighted && !options_.weighted) {
+      if (first_weighted || sum(layout_.edges) > 1) fail_first_line();
+      return false;  // of "1 2" and one line of three columns, either may be the wrong one
+    }
     if (layout_.largest > layout_.most) return false;
     count(input_, layout_, 0, 1);
     return true;
