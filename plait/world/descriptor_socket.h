@@ -29,7 +29,7 @@ Descriptor accept_from(const Descriptor& listener);
 // Sends `own` and the number of this rank. Returns an errno, or 0.
 int send_descriptor(const Descriptor& socket, int rank, const Descriptor& own);
 
-// What has come: from a rank, or -1 if it is malformed.
+// A message as it has come: from a rank, or -1 if it is malformed.
 struct ReceivedDescriptor {
   int rank = -1;
   Descriptor descriptor;

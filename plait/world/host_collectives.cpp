@@ -38,7 +38,7 @@ constexpr std::size_t kSummedByAll = std::size_t{16} << 10;
 
 enum class Operation : std::uint64_t { barrier, sum, exchange, broadcast };
 
-// What a rank takes part in. Zeroes, as fresh memory has them, are a barrier.
+// The operation in which a rank takes part. Zeroes, as fresh memory has them, are a barrier.
 struct Header {
   Operation operation = Operation::barrier;
   std::uint64_t bytes = 0;   // of the values; in exchanges: that this rank sends to others
