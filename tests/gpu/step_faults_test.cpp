@@ -10,7 +10,9 @@
 #include "plait/base/error.h"
 #include "plait/base/fault.h"
 #include "plait/exchange/exchange.h"
+#include "plait/graph/build.h"
 #include "plait/kernels/cuda/spmm.cuh"
+#include "plait/partition/partition.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/world/gather.h"
 #include "tests/gpu/endless_kernel.h"
@@ -266,6 +268,44 @@ TEST(GpuStepFaults, StepsOfOtherKindsAreNotTakenForOne) {
     if (strategy == "paged") {
       EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
     }
+  }
+}
+
+// Rows of rank 0 read rows of rank 1 and no others do, so that in each direction one rank waits for
+// the other. In their first step neither waits; in the second both do, each for a flag that the
+// other's kind of step does not have.
+const RankProgram kOneWay("gpu steps of one way", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  constexpr std::uint64_t kWidth = 8;
+  EdgeList<std::uint32_t> edges{.vertices = 8};
+  Buffer<std::uint32_t> source(4), target(4);
+  for (std::uint32_t e = 0; e < 4; ++e) source[e] = 4 + e, target[e] = e;
+  edges.source = std::move(source), edges.target = std::move(target);
+  const AnyCsr graph = build_csr(AnyEdgeList(std::move(edges)));
+  const Partition partition = partition_by_vertices(8, world.size());
+  const auto aggregator = make_gpu_aggregator(
+      world, graph, false, partition,
+      {.route = {.strategy = strategy_under_test()}, .max_width = kWidth});
+  DeviceArray<float> x(std::vector<float>(4 * kWidth, 1)), y(std::vector<float>(4 * kWidth, 0));
+  const bool first = world.rank() == 0;
+  const std::string error = failure_of([&] {
+    for (const bool along : {!first, first}) {
+      along ? aggregator->forward({}, x.data(), y.data(), kWidth)
+            : aggregator->backward({}, x.data(), y.data(), kWidth);
+      y.to_host();
+      aggregator->check();
+    }
+  });
+  expect(error.find("different operations") != std::string::npos, "heard: " + error);
+});
+
+TEST(GpuStepFaults, WaitsForAFlagThatNoStepRaisesEnd) {
+  for (const char* strategy : {"pipelined", "partial"}) {
+    const Outcome outcome = run_job({.program = "gpu steps of one way",
+                                     .ranks = 2,
+                                     .timeout_ms = 10000,
+                                     .environment = {{"TEST_STRATEGY", strategy}}});
+    EXPECT_EQ(outcome.code, 0) << strategy << outcome.all_errors();
   }
 }
 

@@ -16,6 +16,10 @@ struct SignalState {
   unsigned long long waited;                   // ns in waits of steps under way, in all
   SignalWords* words;
   Mark* failed_at[kMostGpus];  // by rank: its mark of a failed wait
+  // By rank: its word of this rank's waits; and this rank's words of that rank's waits and of the
+  // last step that it has ended. Each is a flag_word().
+  std::uint64_t* waits_at[kMostGpus];
+  std::uint64_t *waits_of[kMostGpus], *done_by[kMostGpus];
 };
 
 using SystemFlag = cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>;
@@ -58,6 +62,24 @@ __device__ inline void fail(SignalState* state, Mark mark) {
   tell_host(state->words->failed, mark);
 }
 
+// Tells the other ranks that this one waits in a step of this kind, and returns whether one of them
+// waits in, or has ended, the same step as one of another kind. That one may never raise the flags
+// that are awaited here: a rank raises those alone that its own kind of step has.
+__device__ inline bool is_elsewhere(std::uint32_t step, StepKind kind, const SignalState* state) {
+  const std::uint64_t mine = flag_word(step, kind);
+  bool differs = false;
+  for (int rank = 0; rank < state->ranks; ++rank) {
+    if (rank == state->rank) continue;
+    SystemFlag(*state->waits_at[rank]).store(mine, cuda::memory_order_relaxed);
+    for (std::uint64_t* const of : {state->waits_of[rank], state->done_by[rank]}) {
+      const std::uint64_t word = SystemFlag(*of).load(cuda::memory_order_relaxed);
+      const auto theirs = static_cast<StepKind>(word >> 32);
+      differs |= static_cast<std::uint32_t>(word) == step && theirs != kind && theirs != kAnyStep;
+    }
+  }
+  return differs;
+}
+
 // Waits until the flag holds `step` or a later one, and returns true; returns false when waits have
 // failed. `kind`: of this step, if the flag is raised in it; another kind in the flag makes the
 // wait fail. kAnyStep: the flag may be of any.
@@ -81,6 +103,7 @@ __device__ inline bool await_flag(std::uint64_t* at, std::uint32_t step, StepKin
     tell_host(state->words->waiting, static_cast<std::uint32_t>(now / kLookEvery));
     Mark mark = failed_mark(state);
     if (mark == 0) mark = *const_cast<volatile Mark*>(&state->words->ended);
+    if (mark == 0 && kind != kAnyStep && is_elsewhere(step, kind, state)) mark = kDifferentSteps;
     if (mark != 0) {
       fail(state, mark);
       return false;

@@ -235,8 +235,16 @@ DeviceSignals::DeviceSignals(DeviceHeap& heap, World& world)
                     .replays_given = 0,
                     .waited = 0,
                     .words = on_gpu(words_.get()),
-                    .failed_at = {}};
-  for (int rank = 0; rank < ranks_; ++rank) state.failed_at[rank] = failed_mark(rank);
+                    .failed_at = {},
+                    .waits_at = {},
+                    .waits_of = {},
+                    .done_by = {}};
+  for (int rank = 0; rank < ranks_; ++rank) {
+    state.failed_at[rank] = failed_mark(rank);
+    state.waits_at[rank] = waits_of(rank, rank_);
+    state.waits_of[rank] = waits_of(rank_, rank);
+    state.done_by[rank] = flag(rank_, rank, kDone);
+  }
   state_ = DeviceArray<SignalState>(std::vector{state});
   world.watch(*this);
 }

@@ -9,7 +9,9 @@
 // A rank may leave a training step by an error outside of any operation, of libtorch's memory say,
 // and go on with the next batch: its forward would then pair with another rank's backward by the
 // number alone. A wait for a flag of the same step but of another kind fails as that of a lost rank
-// does. As on the CPU, which compares words at its barriers, two steps of the same kind are not
+// does. A rank in another kind of step may never raise the flag: so a wait that lasts tells the
+// others of its step, and fails if one of them waits in, or has ended, that step as one of another
+// kind. As on the CPU, which compares words at its barriers, two steps of the same kind are not
 // told apart; they are until the first whose kinds differ.
 //
 // Memory ordering: a signal is raised by a release store at system scope, after all that the stream
@@ -100,10 +102,10 @@ class DeviceSignals final : private WatchedWork {
   DeviceSignals(const DeviceSignals&) = delete;
   DeviceSignals& operator=(const DeviceSignals&) = delete;
 
-  // Returns the bytes of all flags of a part: one row of flags per rank, and the mark of a failed
-  // wait.
+  // Returns the bytes of all flags of a part: one row of flags per rank, the mark of a failed wait,
+  // and one word per rank for its waits. They are a multiple of 16.
   static std::size_t bytes(int ranks) {
-    return (static_cast<std::size_t>(ranks) * kSignals + 2) * sizeof(std::uint64_t);
+    return (static_cast<std::size_t>(ranks) * kSignals + 2 + kMostGpus) * sizeof(std::uint64_t);
   }
 
   // Sets the kind of the steps that are enqueued from here on. It is the same on all ranks.
@@ -162,6 +164,7 @@ class DeviceSignals final : private WatchedWork {
                    cudaStream_t stream);
   std::uint64_t* flag(int at, int from, int number) const;
   Mark* failed_mark(int at) const { return reinterpret_cast<Mark*>(flag(at, ranks_, 0)); }
+  std::uint64_t* waits_of(int at, int rank) const { return flag(at, ranks_, 2 + rank); }
 
   struct FreeHostMemory {
     void operator()(SignalWords* words) const;
