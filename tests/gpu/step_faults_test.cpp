@@ -283,9 +283,9 @@ const RankProgram kOneWay("gpu steps of one way", [](World& world) {
   edges.source = std::move(source), edges.target = std::move(target);
   const AnyCsr graph = build_csr(AnyEdgeList(std::move(edges)));
   const Partition partition = partition_by_vertices(8, world.size());
-  const auto aggregator = make_gpu_aggregator(
-      world, graph, false, partition,
-      {.route = {.strategy = strategy_under_test()}, .max_width = kWidth});
+  const auto aggregator =
+      make_gpu_aggregator(world, graph, false, partition,
+                          {.route = {.strategy = strategy_under_test()}, .max_width = kWidth});
   DeviceArray<float> x(std::vector<float>(4 * kWidth, 1)), y(std::vector<float>(4 * kWidth, 0));
   const bool first = world.rank() == 0;
   const std::string error = failure_of([&] {
