@@ -124,7 +124,7 @@ def _equalize(model):
             tensor.copy_(values)
 
 
-class _Calls:
+class ModelCalls:
     """Counts the calls of a spread model in one world: by its ranks together, or by one of them alone. What all ranks
     do at a call follows from counts that are the same on each, so calls of one rank alone have counts of their own.
 
@@ -136,6 +136,11 @@ class _Calls:
     def __init__(self):
         self.steps, self.compared = StepCounter(), 0
 
+    def catch_up(self, calls, compared):
+        """Counts as the rank does that has called the model most often."""
+        self.steps.advance(calls - self.steps.calls)
+        self.compared = compared
+
 
 class _Ranks:
     """The state of a spread model besides its weights; copies of the model share the graph."""
@@ -144,7 +149,7 @@ class _Ranks:
         self.graph = graph
         self.own_methods = {}  # the methods that stand in the model itself, as they were
         self._size = world_size()
-        self._together, self._apart = _Calls(), _Calls()  # by all ranks, and by this one within plait.alone()
+        self._together, self._apart = ModelCalls(), ModelCalls()  # by all ranks, and by this one within plait.alone()
         seed = torch.tensor([torch.initial_seed() & (1 << 63) - 1])
         ops.broadcast_(seed, 0)
         self.seed = int(seed)
@@ -157,7 +162,7 @@ class _Ranks:
         return copied
 
     def _calls(self):
-        """Returns the _Calls of the world in which this process works now. Raises RuntimeError if the model was
+        """Returns the ModelCalls of the world in which this process works now. Raises RuntimeError if the model was
         spread by this process alone, and several ranks work here: their weights are not known to be the same."""
         now = world_size()
         if now == self._size:
@@ -183,7 +188,7 @@ class _Ranks:
                     _compare_state(model, calls)
             graph = next(filter(None, map(_graph_of, inputs)), self.graph)
             with (_shared_parameters(model),
-                  VertexDropout(graph, self.seed, calls.steps, is_apart=calls is self._apart),
+                  VertexDropout(graph, self.seed, calls, is_apart=calls is self._apart),
                   checkpointing_refused(), pooling_refused()):
                 yield
         except ValueError as error:

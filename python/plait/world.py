@@ -265,15 +265,18 @@ def agree(call, count=0, sum=0.0):
     """Returns the sums over ranks of an int64 `count`, exact, and a float64 `sum`, the same bits on
     each, by one small exchange between hosts. Raises ValueError, the same on every rank, unless all ranks give the
     same text, which says what they are about to do together."""
+    return tuple(map(builtins.sum, numbers_of_ranks(call, count, sum)))
+
+
+def numbers_of_ranks(call, count, other):
+    """Returns the int64 `count` that each rank gives, in order, and the float64 `other`; else as agree()."""
     _here()
-    counts, sums = ops.agree(call, count, sum)
-    return builtins.sum(counts), builtins.sum(sums)
+    return ops.agree(call, count, other)
 
 
 def counts_of_ranks(call, count):
     """Returns the count that each rank gives, in order; otherwise as agree()."""
-    _here()
-    counts, _ = ops.agree(call, count, 0.0)
+    counts, _ = numbers_of_ranks(call, count, 0.0)
     return counts
 
 

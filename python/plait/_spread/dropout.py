@@ -10,7 +10,7 @@ from torch.overrides import TorchFunctionMode
 from plait._draws import current_source, exchange_source
 from plait._library import ops
 from plait._spread.computing import current, has_stacks, is_preparing, refuse_other_nodes
-from plait.world import counts_of_ranks, world_size
+from plait.world import numbers_of_ranks, world_size
 
 
 def graph_of_model():
@@ -33,10 +33,11 @@ class VertexDropout(TorchFunctionMode):
 
     _MOST_CALLS = 256
 
-    def __init__(self, graph, seed, counter, is_apart=False):
-        """`is_apart`: whether the graph's model is spread over several ranks, but computes on this one alone."""
+    def __init__(self, graph, seed, model_calls, is_apart=False):
+        """`model_calls`: plait.parallel.ModelCalls. `is_apart`: whether the graph's model is spread over several ranks,
+        but computes on this one alone."""
         super().__init__()
-        self._graph, self._seed, self._counter, self._is_apart = graph, seed, counter, is_apart
+        self._graph, self._seed, self._model_calls, self._is_apart = graph, seed, model_calls, is_apart
         self._steps = {}  # by device
         self._calls = 0
         self._is_agreed = False  # all ranks draw for the same call
@@ -62,18 +63,20 @@ class VertexDropout(TorchFunctionMode):
     def _compare_calls(self):
         """Raises ValueError, on every rank, if ranks have called the model differently often, as where a call has
         failed on one. All of them count alike from then on."""
-        counts = counts_of_ranks("dropout of attention in a model in training", self._counter.calls)
+        calls = self._model_calls
+        counts, compared = numbers_of_ranks("dropout of attention in a model in training", calls.steps.calls,
+                                            float(calls.compared))
         most = max(counts)
         if min(counts) == most:
             return
-        self._counter.advance(most - self._counter.calls)
+        calls.catch_up(most, int(max(compared)))
         raise ValueError(f"rank {counts.index(most)} has called the model {most} times in training, but rank "
                          f"{counts.index(min(counts))} {min(counts)} times; leave this batch out on every rank: from the "
                          "next call on, all count alike")
 
     def _step(self, device):
         if device not in self._steps:
-            self._steps[device] = self._counter.on(device)
+            self._steps[device] = self._model_calls.steps.on(device)
         return self._steps[device]
 
     def _next_call(self):
