@@ -7,12 +7,14 @@
 #include "plait/base/error.h"
 #include "plait/kernels/attention.h"
 #include "plait/kernels/extremum.h"
+#include "plait/kernels/pair_attention.h"
 #include "plait/plan/halo_schedule.h"
 
 namespace plait {
 
 using EdgeOperation =
-    std::variant<AttentionForward, AttentionBackward, ExtremumForward, ExtremumBackward>;
+    std::variant<AttentionForward, AttentionBackward, PairForward, PairOwnGradient, PairBackward,
+                 ExtremumForward, ExtremumBackward>;
 
 // Gives an operation that draws random numbers by global ids the vertices of rows and slots. Own
 // rows are the first slots. Throws UsageError if dropout is active and `vertices` is empty but rows

@@ -16,6 +16,8 @@ namespace {
 using test::AttentionCase;
 using test::AttentionGradient;
 using test::AttentionOut;
+using test::Cut;
+using test::CutMatrix;
 using test::expect_near;
 using test::random_both_ways;
 using test::star_both_ways;
@@ -77,23 +79,8 @@ struct OnGpu {
   DeviceArray<float> wide, second_wide, narrow, second_narrow;
 };
 
-// A graph, cut into passes and groups.
-struct Cut {
-  std::uint32_t most = 2048;  // edges of a group
-  std::size_t passes = 1;
-};
-struct Matrix {
-  Matrix(const Csr32& graph, const Cut& cut)
-      : csr(graph), passes(graph, csr, cut.most, cut.passes) {}
-  EdgeRows edges() const {
-    return {{csr.begin(), csr.rows}, {csr.end(), csr.rows}, csr.columns.data(), {}};
-  }
-  test::DeviceCsr csr;
-  test::DevicePasses passes;
-};
-
 AttentionOut forward_on_gpu(const AttentionCase& c, const Cut& cut, bool gradient = true) {
-  const Matrix matrix(c.edges.graph, cut);
+  const CutMatrix matrix(c.edges.graph, cut);
   OnGpu gpu(c);
   test::apply_in_passes(gpu.forward(matrix.edges(), gradient), matrix.passes.groups);
   return gpu.out();
@@ -101,7 +88,7 @@ AttentionOut forward_on_gpu(const AttentionCase& c, const Cut& cut, bool gradien
 
 AttentionGradient backward_on_gpu(const AttentionCase& c, const std::vector<float>& rows,
                                   const Cut& cut) {
-  const Matrix matrix(c.edges.transposed, cut);
+  const CutMatrix matrix(c.edges.transposed, cut);
   OnGpu gpu(c);
   test::apply_in_passes(gpu.backward(matrix.edges(), rows), matrix.passes.groups);
   return gpu.gradient();
@@ -237,7 +224,7 @@ TEST(GpuAttention, RefusesWhatItCannotDo) {
   EXPECT_THROW(forward_on_gpu(many, {}), UsageError);
   EXPECT_THROW(backward_on_gpu(many, many.backward_rows(many.reference()), {}), UsageError);
   const AttentionCase c(random_both_ways(5, 9, 1), {.shape = {1, 1, 0.2f}});
-  const Matrix matrix(c.edges.graph, {});
+  const CutMatrix matrix(c.edges.graph, {});
   OnGpu gpu(c);
   AttentionForward args = gpu.forward(matrix.edges());
   const float* peer = nullptr;

@@ -14,6 +14,7 @@
 #include "plait/graph/csr.h"
 #include "plait/kernels/cuda/edge_pass.cuh"
 #include "plait/kernels/cuda/spmm.cuh"
+#include "plait/kernels/edge_rows.h"
 
 namespace plait::test {
 
@@ -62,6 +63,21 @@ struct DevicePasses {
 
  private:
   std::vector<DeviceArray<EdgeOffset>> ends_;
+};
+
+// A graph, cut into passes and groups.
+struct Cut {
+  std::uint32_t most = 2048;  // edges of a group
+  std::size_t passes = 1;
+};
+struct CutMatrix {
+  CutMatrix(const Csr32& graph, const Cut& cut)
+      : csr(graph), passes(graph, csr, cut.most, cut.passes) {}
+  EdgeRows edges() const {
+    return {{csr.begin(), csr.rows}, {csr.end(), csr.rows}, csr.columns.data(), {}};
+  }
+  DeviceCsr csr;
+  DevicePasses passes;
 };
 
 // Runs an operation over edges in passes, with scratch memory that holds NaN before.

@@ -3,6 +3,7 @@
 #include "plait/exchange/cuda/step_memory.cuh"
 #include "plait/kernels/cuda/attention.cuh"
 #include "plait/kernels/cuda/extremum.cuh"
+#include "plait/kernels/cuda/pair_attention.cuh"
 #include "plait/world/phase.h"
 
 namespace plait {

@@ -23,6 +23,7 @@
 #include "plait/kernels/cuda/attention.cuh"
 #include "plait/kernels/cuda/copy_rows.cuh"
 #include "plait/kernels/cuda/extremum.cuh"
+#include "plait/kernels/cuda/pair_attention.cuh"
 #include "plait/kernels/cuda/spmm.cuh"
 #include "plait/kernels/row_cut.h"
 #include "plait/world/phase.h"

@@ -2,6 +2,8 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <optional>
+
 #include "plait/nn/operations/dense.h"
 
 namespace plait {
@@ -46,8 +48,9 @@ torch::Tensor pad_columns(const torch::Tensor& t, std::uint64_t width) {
   return missing > 0 ? torch::constant_pad_nd(t, {0, missing}) : t;
 }
 
-// Returns h, or its gradient, as edges read it: heads padded to head_stride().
-torch::Tensor pad_heads(const torch::Tensor& h, const AttentionShape& shape) {
+// Returns rows, or their gradient, as edges read them: heads padded to head_stride().
+template <class Shape>  // AttentionShape or PairShape
+torch::Tensor pad_heads(const torch::Tensor& h, const Shape& shape) {
   const auto heads = static_cast<std::int64_t>(shape.heads),
              features = static_cast<std::int64_t>(shape.features);
   return pad_columns(h.reshape({h.size(0), heads, features}), shape.head_stride()).flatten(1);
@@ -78,6 +81,97 @@ struct Attend : torch::autograd::Function<Attend> {
         attention_backward(gradients[0], {s[0], s[1], s[2]}, {s[3], s[4], s[5], s[6]},
                            kept<AttentionSetting>(context));
     return {input.h, input.source, input.target, torch::Tensor()};
+  }
+};
+
+using OptionalTensor = std::optional<torch::Tensor>;
+
+struct PairSetting {
+  Graph graph;
+  PairShape shape;
+  DropoutStep step;
+
+  // Rows that edges read forward.
+  torch::Tensor rows(const torch::Tensor& p, const torch::Tensor& v) const {
+    std::vector<torch::Tensor> parts{pad_heads(p, shape)};
+    if (shape.own_values) parts.push_back(pad_heads(v, shape));
+    return rows_of(std::move(parts), shape.forward_width());
+  }
+  // The aggregator with room for both directions.
+  GraphHandle::Use aggregator() const {
+    return graph->aggregator(std::max(shape.forward_width(), shape.backward_width()));
+  }
+};
+
+const float* read(const torch::Tensor& t) {
+  return t.defined() ? t.const_data_ptr<float>() : nullptr;
+}
+
+// The gradient for f is that for `f_rows`, which has f once for each own row: summing these over
+// rows is left to the operation that has made them, as exact sums need more than a sum.
+struct AttendPairs : torch::autograd::Function<AttendPairs> {
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& q,
+                               const torch::Tensor& p, const OptionalTensor& given_v,
+                               const OptionalTensor& given_f, const OptionalTensor&,
+                               const PairSetting& setting) {
+    const std::int64_t own = q.size(0);
+    const torch::Tensor v = given_v.value_or(torch::Tensor()),
+                        f = given_f.value_or(torch::Tensor());
+    const torch::Tensor rows = setting.rows(p, v);
+    torch::Tensor y = room_like(q, own),
+                  norm = torch::empty({own, static_cast<std::int64_t>(setting.shape.heads)},
+                                      q.options());
+    setting.aggregator()->over_edges(read(rows), PairForward{.edges = {},
+                                                             .shape = setting.shape,
+                                                             .dropout = {.step = setting.step},
+                                                             .q = read(q),
+                                                             .f = read(f),
+                                                             .y = data(y),
+                                                             .norm = data(norm)});
+    keep(context, setting);
+    context->save_for_backward({q, p, v, f, y, norm});
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const variable_list s = context->get_saved_variables();
+    const auto& [q, p, v, f, y, norm] = std::tie(s[0], s[1], s[2], s[3], s[4], s[5]);
+    const auto& setting = kept<PairSetting>(context);
+    const PairShape& shape = setting.shape;
+    const torch::Tensor dy = gradients[0].contiguous(), c = products_of_heads(dy, y, setting);
+    const torch::Tensor rows = setting.rows(p, v);
+    torch::Tensor dq = room_like(q, q.size(0)), df = room_like(q, q.size(0), f.defined());
+    setting.aggregator()->over_edges(read(rows), PairOwnGradient{.edges = {},
+                                                                 .shape = shape,
+                                                                 .dropout = {.step = setting.step},
+                                                                 .q = read(q),
+                                                                 .f = read(f),
+                                                                 .dy = read(dy),
+                                                                 .norm = read(norm),
+                                                                 .c = read(c),
+                                                                 .dq = data(dq),
+                                                                 .df = data(df)});
+    const torch::Tensor moved =
+        rows_of({pad_heads(q, shape), pad_heads(dy, shape), norm, c}, shape.backward_width());
+    torch::Tensor dp = room_like(p, p.size(0)), dv = room_like(p, p.size(0));
+    setting.aggregator()->over_edges(read(moved), PairBackward{.edges = {},
+                                                               .shape = shape,
+                                                               .dropout = {.step = setting.step},
+                                                               .p = read(p),
+                                                               .v = read(shape.own_values ? v : p),
+                                                               .f = read(f),
+                                                               .dp = data(dp),
+                                                               .dv = data(dv)});
+    if (!shape.own_values) dp += dv;
+    return {dq, dp, shape.own_values ? dv : torch::Tensor(), torch::Tensor(), df, torch::Tensor()};
+  }
+
+ private:
+  static torch::Tensor products_of_heads(const torch::Tensor& dy, const torch::Tensor& y,
+                                         const PairSetting& setting) {
+    const auto heads = static_cast<std::int64_t>(setting.shape.heads),
+               features = static_cast<std::int64_t>(setting.shape.features);
+    return row_sums((dy * y).reshape({dy.size(0), heads, features}), setting.graph).contiguous();
   }
 };
 
@@ -194,6 +288,32 @@ torch::Tensor attend(const torch::Tensor& h, const torch::Tensor& source,
               h.size(1), " columns, source ", heads, " and target ", target.size(1),
               "; each head needs one column of both, and all heads need equally many of h");
   return Attend::apply(h, source, target, AttentionSetting{graph, slope, step});
+}
+
+torch::Tensor attend_pairs(const AttendedPairs& rows, std::int64_t heads, const Graph& graph,
+                           float slope, const DropoutStep& step) {
+  check(rows.q, "q", graph->own());
+  check(rows.p, "p", graph->inputs());
+  if (rows.v.defined()) check(rows.v, "v", graph->inputs());
+  const std::int64_t width = rows.q.size(1);
+  TORCH_CHECK(heads > 0 && width % heads == 0 && rows.p.size(1) == width &&
+                  (!rows.v.defined() || rows.v.size(1) == width) &&
+                  (!rows.f.defined() || rows.f.numel() == width),
+              "plait: q has ", width, " columns for ", heads,
+              " heads; all heads need equally many, and p, v and f as many as q");
+  const PairShape shape{.heads = static_cast<std::uint64_t>(heads),
+                        .features = static_cast<std::uint64_t>(width / heads),
+                        .score = rows.f.defined() ? PairScore::leaky : PairScore::product,
+                        .own_values = rows.v.defined(),
+                        .slope = slope};
+  OptionalTensor v, f, f_rows;
+  if (rows.v.defined()) v = rows.v.contiguous();
+  if (rows.f.defined()) {
+    f = rows.f.detach().flatten().contiguous();
+    f_rows = scale_columns(torch::ones_like(rows.q), rows.f.flatten(), graph);
+  }
+  return AttendPairs::apply(rows.q.contiguous(), rows.p.contiguous(), v, f, f_rows,
+                            PairSetting{graph, shape, step});
 }
 
 torch::Tensor extremum_of_neighbours(const torch::Tensor& x, const Graph& graph, Extremum which) {

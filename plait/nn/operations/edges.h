@@ -1,11 +1,13 @@
 // Operations over edges that are no plain sums, differentiable and collective: attention
-// (kernels/attention.h) and the greatest or least of neighbours (kernels/extremum.h).
+// (kernels/attention.h, kernels/pair_attention.h) and the greatest or least of neighbours
+// (kernels/extremum.h).
 #pragma once
 
 #include <torch/types.h>
 
 #include "plait/kernels/attention.h"
 #include "plait/kernels/extremum.h"
+#include "plait/kernels/pair_attention.h"
 #include "plait/nn/operations/graph_handle.h"
 
 namespace plait {
@@ -18,6 +20,20 @@ namespace plait {
 torch::Tensor attend(const torch::Tensor& h, const torch::Tensor& source,
                      const torch::Tensor& target, const c10::intrusive_ptr<GraphHandle>& graph,
                      float slope, const DropoutStep& step);
+
+// The rows between which attention is paid. q: own x width; p and v: inputs x width, v undefined
+// where it is p; f: width numbers in any shape, for PairScore::leaky, undefined for
+// PairScore::product. All float32, on the graph's device.
+struct AttendedPairs {
+  torch::Tensor q, p, v, f;
+};
+
+// Returns y[i, k] = sum of softmax(score of q[i, k] and p[j, k]) v[j, k] over the edges of i, by
+// head k (kernels/pair_attention.h). `slope`: of leaky_relu below 0. Attention is dropped, and
+// errors are thrown, as by attend().
+torch::Tensor attend_pairs(const AttendedPairs& rows, std::int64_t heads,
+                           const c10::intrusive_ptr<GraphHandle>& graph, float slope,
+                           const DropoutStep& step);
 
 // Returns by column the greatest or the least of the rows of x that each own row aggregates from; 0
 // without edges. x: inputs x width, float32, on the graph's device. Throws as attend().
