@@ -276,6 +276,16 @@ def models_cuda(measured):
            f"least ratio {min(ratios):.2f}.")
 
 
+@table("pairs-cuda", "| | Plait | PyG, edge_index | PyG, sparse CSR")
+def pairs_cuda(measured):
+    for model, work in product(("gat", "gatv2", "transformer"), ("inference", "training")):
+        ours, *theirs = (measured("model", graph="products-tenth", model=model, work=work, device="cuda", by=by, **more)
+                         for by, more in (("plait", {"strategy": "pipelined", "ranks": 1}), ("edge_index", {}),
+                                          ("sparse CSR", {})))
+        yield (f"{model}: {work}", spread(ours, 2),
+               *(f"{spread(e, 1)}, {e.median_ms / ours.median_ms:.1f}" for e in theirs))
+
+
 # --- links, Python, files ---
 
 

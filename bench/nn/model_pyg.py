@@ -1,6 +1,6 @@
 """Whole models in plait bench model and in PyTorch Geometric, side by side, on the same graph.
 
-    model_pyg.py GRAPH [--models gcn sage gin gat] [--width 64] [--classes 16] [--layers N] [--hidden N]
+    model_pyg.py GRAPH [--models gcn sage gin gat gatv2 transformer] [--width 64] [--classes 16] [--layers N] [--hidden N]
                  [--heads N] [--norm none] [--ranks 1 2 ...] [--steps 5] [--device cpu|cuda] [--json FILE]
 
 GRAPH: a graph without weights of edges that plait.Graph.load reads; features and labels are made, the same
@@ -34,14 +34,15 @@ from pyg_layers import csr_of, failure
 from running import result_of
 
 WARM_UP = 3  # steps, as plait bench model takes
-DEFAULTS = {"gcn": (2, 16, 1, 0.01), "sage": (2, 64, 1, 0.01), "gin": (5, 64, 1, 0.01), "gat": (2, 64, 8, 0.005)}
+DEFAULTS = {"gcn": (2, 16, 1, 0.01), "sage": (2, 64, 1, 0.01), "gin": (5, 64, 1, 0.01), "gat": (2, 64, 8, 0.005),
+            "gatv2": (2, 64, 8, 0.005), "transformer": (2, 64, 4, 0.005)}
 
 
 def settings_of(kind, options):
     layers, hidden, heads, _ = DEFAULTS[kind]
     return pyg_reference.Settings(kind, options.hidden or hidden, layers=options.layers or layers,
                                   heads=options.heads or heads, norm=options.norm,
-                                  activation="elu" if kind == "gat" else "relu")
+                                  activation="elu" if kind in ("gat", "gatv2") else "relu")
 
 
 def arguments_of(settings):
@@ -128,6 +129,7 @@ def theirs(kind, settings, options, data, forms, ours, kept):
     """Times PyTorch Geometric in each form, once its losses are those of plait."""
     losses, best = ours
     for form, edges_of in forms.items():
+        edges = contest = failed = None
         try:
             edges = edges_of()
             contest = Contest(settings, options, data, edges)
@@ -137,9 +139,13 @@ def theirs(kind, settings, options, data, forms, ours, kept):
                     sys.exit(f"model_pyg: {kind} by {form}: a loss is {loss}, not {expected} as plait's")
             times = {work: contest.times(getattr(contest, work), options.steps) for work in best}
         except (RuntimeError, NotImplementedError, ValueError) as error:
-            print(f"{kind:5} {form}: {failure(error)}", flush=True)
+            failed = failure(error)
+        del contest, edges
+        torch.cuda.empty_cache()  # for the next model of plait, which is another process
+        if failed:
+            print(f"{kind:5} {form}: {failed}", flush=True)
             for work in best:
-                kept.add("model", case_of(kind, work, options) | {"by": form}, failed=failure(error))
+                kept.add("model", case_of(kind, work, options) | {"by": form}, failed=failed)
             continue
         for work, ms in times.items():
             found = results.spread(ms)

@@ -184,7 +184,7 @@ void add_train(CLI::App& app, Session& session) {
   const auto option = [&](const char* name, auto& value, const std::string& text) {
     return command->add_option(name, value, text)->capture_default_str();
   };
-  const auto by_kind = [&](const char* name, auto& value, const char* text) {
+  const auto by_kind = [&](const char* name, auto& value, const std::string& text) {
     return command->add_option(name, value, text)->default_str("by model");
   };
   command->add_option("graph", o->graph, "Graph or set of graphs, with features and labels")
@@ -197,7 +197,8 @@ void add_train(CLI::App& app, Session& session) {
       ->check(in_range(1, 10000000));
   by_kind("--lr", t.learning_rate, "Learning rate of Adam")->check(in_range(0.0, kMostRate));
   by_kind("--weight-decay", t.weight_decay,
-          "L2 penalty on the weights of all layers (gat) or of all layers but the last")
+          "L2 penalty on the weights of all layers (" + model_kinds(KindTrait::decay_last) +
+              ") or of all layers but the last")
       ->check(in_range(0.0, kMostRate));
   option("--patience", t.patience,
          "Number of epochs without a lower validation loss after which to stop; 0: never");

@@ -3,21 +3,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "cli/options/get_options.h"
 #include "plait/base/error.h"
 
 namespace plait::cli {
 namespace {
-
-constexpr const char* kSetOfGraphs = "a set of graphs";
-constexpr const char* kOneGraph = "one graph";
-
-Need given(const char* option) { return {.kind = Need::Kind::given, .option = option}; }
-Need absent(const char* option) { return {.kind = Need::Kind::absent, .option = option}; }
-Need any_of(const char* option, const char* values) { return {Need::Kind::any_of, option, values}; }
-Need other(const char* option, const char* values) { return {Need::Kind::other, option, values}; }
-Need dataset(const char* fact) { return {.kind = Need::Kind::dataset, .values = fact}; }
 
 std::vector<std::string> options_of_get() {
   std::vector<std::string> options;
@@ -26,30 +19,10 @@ std::vector<std::string> options_of_get() {
 }
 
 std::vector<OptionRule> all_rules() {
-  const std::vector<const char*> models{"train", "bench model"};
+  using namespace needs;
   const Need gpus = given("--gpus"), on_gpus{Need::Kind::absent, "--ranks", "--gpus"};
   const Need metis = any_of("--partition", "metis"), metis_order = any_of("--reorder", "metis");
   return {
-      // Models. Of a set of graphs, the last layer is like the others.
-      {models, {"--heads", "--output-heads"}, {any_of("--model", "gat")}},
-      {models, {"--aggregation"}, {any_of("--model", "sage")}},
-      {models, {"--hidden", "--heads"}, {other("--layers", "1"), dataset(kSetOfGraphs)}},
-      {models,
-       {"--norm", "--activation"},
-       {other("--layers", "1"), any_of("--model", "gin"), dataset(kSetOfGraphs)}},
-      {models, {"--output-heads"}, {dataset(kOneGraph)}},
-      {{"train"}, {"--pool"}, {dataset(kSetOfGraphs)}},
-      {{"train"},
-       {"--strategy", "--optimise", "--explain", "--fanout", "--cooperative", "--by-weight",
-        "--with-replacement", "--latest", "--vertex-times", "--edge-times", "--example-times",
-        "--structure"},
-       {other("--model", "mlp")}},
-      // The weights of the last layer do not decay, but for gat's.
-      {{"train"},
-       {"--weight-decay"},
-       {other("--layers", "1"), any_of("--model", "gat"), dataset(kSetOfGraphs)}},
-      {{"bench model"}, {"--strategies"}, {other("--model", "mlp")}},
-      {{"bench model"}, {"--dropout"}, {given("--training")}},
       // Training.
       {{"train"}, {"--optimise"}, {any_of("--strategy", "auto")}},
       {{"train"}, {"--optimise", "--wire"}, {absent("--sampled")}},
@@ -136,10 +109,10 @@ std::string described(const Need& need) {
     case Need::Kind::given:
       return fmt::format("with {}", need.option);
     case Need::Kind::absent:
-      return *need.values == 0 ? fmt::format("without {}", need.option)
-                               : fmt::format("with {} instead of {}", need.values, need.option);
+      return need.values.empty() ? fmt::format("without {}", need.option)
+                                 : fmt::format("with {} instead of {}", need.values, need.option);
     case Need::Kind::any_of:
-      return fmt::format("with {} {}", need.option, items(need.values).front());
+      return fmt::format("with {} {}", need.option, fmt::join(items(need.values), " or "));
     case Need::Kind::other:
       return fmt::format("with another {} than {}", need.option, need.values);
     case Need::Kind::dataset:
@@ -152,11 +125,40 @@ bool is_among(const std::vector<const char*>& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
+// The rules, and the functions whose rules were added to them.
+struct KnownRules {
+  std::vector<OptionRule> rules = all_rules();
+  std::vector<RulesOfOptions> added;
+};
+KnownRules& known_rules() {
+  static KnownRules known;
+  return known;
+}
+
 }  // namespace
 
-std::span<const OptionRule> option_rules() {
-  static const std::vector<OptionRule> kRules = all_rules();
-  return kRules;
+namespace needs {
+
+Need given(const char* option) { return {.kind = Need::Kind::given, .option = option}; }
+Need absent(const char* option) { return {.kind = Need::Kind::absent, .option = option}; }
+Need any_of(const char* option, std::string values) {
+  return {Need::Kind::any_of, option, std::move(values)};
+}
+Need other(const char* option, std::string values) {
+  return {Need::Kind::other, option, std::move(values)};
+}
+Need one_graph() { return {.kind = Need::Kind::dataset, .values = "one graph"}; }
+Need set_of_graphs() { return {.kind = Need::Kind::dataset, .values = "a set of graphs"}; }
+
+}  // namespace needs
+
+std::span<const OptionRule> option_rules() { return known_rules().rules; }
+
+void add_option_rules(RulesOfOptions rules) {
+  KnownRules& known = known_rules();
+  if (std::ranges::find(known.added, rules) != known.added.end()) return;
+  known.added.push_back(rules);
+  std::ranges::move(rules(), std::back_inserter(known.rules));
 }
 
 std::string path_of(const CLI::App& command) {
@@ -167,7 +169,7 @@ std::string path_of(const CLI::App& command) {
 }
 
 DatasetFacts facts_of(const Dataset& dataset) {
-  return {dataset.is_set_of_graphs() ? kSetOfGraphs : kOneGraph};
+  return {(dataset.is_set_of_graphs() ? needs::set_of_graphs() : needs::one_graph()).values};
 }
 
 void require_read(const CLI::App& command, const DatasetFacts* facts) {

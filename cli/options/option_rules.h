@@ -25,7 +25,7 @@ struct Need {
   };
   Kind kind;
   const char* option = "";
-  const char* values = "";  // with commas
+  std::string values = {};  // with commas
 };
 
 // The options are read if one of `needs` is met. An option that several rows have is read if each
@@ -36,12 +36,28 @@ struct OptionRule {
   std::vector<Need> needs;
 };
 std::span<const OptionRule> option_rules();
+// Adds the rules that a function returns, for options that few programs have. Adding them again
+// does nothing.
+using RulesOfOptions = std::vector<OptionRule> (*)();
+void add_option_rules(RulesOfOptions rules);
+
+// Needs, as rules write them.
+namespace needs {
+
+Need given(const char* option);
+Need absent(const char* option);
+Need any_of(const char* option, std::string values);
+Need other(const char* option, std::string values);
+Need one_graph();
+Need set_of_graphs();
+
+}  // namespace needs
 
 // Returns the name of a command below the program's: "bench model".
 std::string path_of(const CLI::App& command);
 
 // Facts that are known of the dataset: values of Need::Kind::dataset that are met.
-using DatasetFacts = std::vector<std::string_view>;
+using DatasetFacts = std::vector<std::string>;
 DatasetFacts facts_of(const Dataset& dataset);
 
 // Throws a UsageError that names an option which was given, but is not read in this run, and says

@@ -51,7 +51,7 @@ struct ModelConfig {
   // A layer's input is added to its output, projected if widths differ (He et al., CVPR 2016).
   bool residual = false;
   std::string activation = "relu";  // or elu
-  // For gat:
+  // For kinds with heads (KindTrait::heads):
   std::int64_t heads = 1;         // of all layers but the last, side by side in `hidden`
   std::int64_t output_heads = 1;  // of the last layer, which takes their mean
   float slope = 0.2f;             // factor of leaky ReLU below 0
@@ -60,11 +60,13 @@ struct ModelConfig {
 };
 
 // The settings that a kind of model has in its paper:
-//   gcn   graph convolution (Kipf and Welling, ICLR 2017)
-//   mlp   the same layers without the graph, which use the features alone
-//   sage  GraphSAGE on the whole graph (Hamilton, Ying and Leskovec, NeurIPS 2017)
-//   gin   graph isomorphism network (Xu et al., ICLR 2019)
-//   gat   graph attention network (Velickovic et al., ICLR 2018)
+//   gcn          graph convolution (Kipf and Welling, ICLR 2017)
+//   mlp          the same layers without the graph, which use the features alone
+//   sage         GraphSAGE on the whole graph (Hamilton, Ying and Leskovec, NeurIPS 2017)
+//   gin          graph isomorphism network (Xu et al., ICLR 2019)
+//   gat          graph attention network (Velickovic et al., ICLR 2018)
+//   gatv2        the same with dynamic attention (Brody, Alon and Yahav, ICLR 2022)
+//   transformer  attention by products of queries and keys (Shi et al., IJCAI 2021)
 struct ModelDefaults {
   int layers;
   std::int64_t hidden, heads;
@@ -79,8 +81,16 @@ struct ModelDefaults {
 const ModelDefaults& model_defaults(const std::string& kind);
 // Returns a model of the kind with these settings. Throws as model_defaults().
 ModelConfig default_model(const std::string& kind);
-// Returns the kinds as a help text lists them: "gcn, mlp, ...".
+// Properties of a kind that decide which settings it reads.
+enum class KindTrait {
+  heads,        // of attention: it reads heads and output_heads
+  aggregation,  // it reads the aggregation
+  inner_norm,   // norm and activation also stand within each layer
+  decay_last,   // weight decay is for the weights of the last layer too
+};
+// Returns the kinds, or those with a trait, as a help text lists them: "gcn, mlp, ...".
 std::string model_kinds();
+std::string model_kinds(KindTrait trait);
 
 // The normalisation of features before training.
 enum class Normalize {

@@ -16,7 +16,17 @@ namespace plait {
 namespace {
 
 // One row per kind.
-constexpr std::array kKinds{&kGcnLayer, &kMlpLayer, &kSageLayer, &kGinLayer, &kGatLayer};
+constexpr std::array kKinds{&kGcnLayer, &kMlpLayer,   &kSageLayer,       &kGinLayer,
+                            &kGatLayer, &kGatv2Layer, &kTransformerLayer};
+
+// Returns the names of the kinds for which `holds`, as a help text lists them.
+template <class Holds>
+std::string names_of(const Holds& holds) {
+  std::vector<std::string_view> names;
+  for (const LayerKind* kind : kKinds)
+    if (holds(*kind)) names.push_back(kind->name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
 
 void check(const ModelConfig& c) {
   require<UsageError>(c.layers >= 1, "{} layers were asked for; use at least 1", c.layers);
@@ -52,9 +62,23 @@ LayerShape shape_of(const ModelConfig& c, int layer) {
 }  // namespace
 
 std::string model_kinds() {
-  std::vector<std::string_view> names;
-  for (const LayerKind* kind : kKinds) names.push_back(kind->name);
-  return fmt::format("{}", fmt::join(names, ", "));
+  return names_of([](const LayerKind&) { return true; });
+}
+
+std::string model_kinds(KindTrait trait) {
+  return names_of([&](const LayerKind& kind) {
+    switch (trait) {
+      case KindTrait::heads:
+        return kind.has_heads;
+      case KindTrait::aggregation:
+        return kind.has_aggregation;
+      case KindTrait::inner_norm:
+        return kind.has_inner_norm;
+      case KindTrait::decay_last:
+        return kind.defaults.decay_last;
+    }
+    return false;
+  });
 }
 
 const LayerKind& layer_kind(const std::string& name) {

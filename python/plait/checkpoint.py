@@ -186,20 +186,29 @@ def _config_of_metadata(path, metadata):
 
 # --- settings of a model, read from its layers ---
 
-_KINDS = {"GCNConv": "gcn", "SAGEConv": "sage", "GATConv": "gat", "GINConv": "gin"}
+_KINDS = {"GCNConv": "gcn", "SAGEConv": "sage", "GATConv": "gat", "GATv2Conv": "gatv2", "TransformerConv": "transformer",
+          "GINConv": "gin"}
+
+# The kinds that have heads.
+_WITH_HEADS = ("gat", "gatv2", "transformer")
 
 # Options of layers, with the values that the program supports.
 _OPTIONS = {
     "gcn": {"aggr": "add", "improved": False, "add_self_loops": True, "normalize": True},
     "sage": {"normalize": False, "root_weight": True, "project": False},
     "gat": {"aggr": "add", "add_self_loops": True, "residual": False, "edge_dim": None},
+    "gatv2": {"aggr": "add", "add_self_loops": True, "residual": False, "edge_dim": None, "share_weights": False},
+    "transformer": {"aggr": "add", "root_weight": True, "beta": False, "edge_dim": None},
     "gin": {"aggr": "add"},
 }
+
+# The matrices whose shape is that of the layer, where it is not "lin.weight".
+_MATRICES = {"sage": "lin_l.weight", "gin": "nn.lins.0.weight", "gatv2": "lin_l.weight", "transformer": "lin_query.weight"}
 
 _EPS = 1e-5  # of norms
 
 # Options that are the same in all layers of the program's models.
-_SHARED_OPTIONS = {"sage": ("aggr",), "gat": ("negative_slope",)}
+_SHARED_OPTIONS = {"sage": ("aggr",), "gat": ("negative_slope",), "gatv2": ("negative_slope",)}
 
 
 def _config_of(model, settings):
@@ -230,9 +239,9 @@ def _read_off(model, settings):
                          "have jk=None")
     for layer, conv in enumerate(convs):
         for option, value in {"flow": "source_to_target", **_OPTIONS[kind]}.items():
-            if getattr(conv, option, value) != value:
-                raise ValueError(f"convs.{layer} has {option}={getattr(conv, option)}; the "
-                                 f"program's models have {option}={value}")
+            given = getattr(conv, option, value)
+            if ("add" if given == "sum" else given) != value:  # two names of one aggregation
+                raise ValueError(f"convs.{layer} has {option}={given}; the program's models have {option}={value}")
         for option in _SHARED_OPTIONS.get(kind, ()):
             if getattr(conv, option) != getattr(convs[0], option):
                 raise ValueError(f"convs.{layer} has {option}={getattr(conv, option)}, convs.0 has "
@@ -248,24 +257,25 @@ def _read_off(model, settings):
         _check_inner(convs, settings.get("activation") or found["activation"])
     if kind == "sage":
         found["aggregation"] = first.aggr
-    if kind == "gat":
+    if kind in _WITH_HEADS:
         if not all(conv.concat for conv in convs[:-1]) or last.concat and last.heads > 1:
-            raise ValueError("heads of the program's gat stand side by side (concat=True), "
+            raise ValueError(f"heads of the program's {kind} stand side by side (concat=True), "
                              "except in the last layer, which takes their mean")
-        found |= {"heads": first.heads, "output_heads": last.heads, "slope": first.negative_slope}
+        found |= {"heads": first.heads, "output_heads": last.heads}
+        found |= {"slope": first.negative_slope} if hasattr(first, "negative_slope") else {}
     found["residual"] = any(name.startswith("residuals.") for name in model.state_dict())
     return found
 
 
 def _widths_of(kind, convs):
     def shape(conv):
-        linear = {"sage": "lin_l.weight", "gin": "nn.lins.0.weight"}.get(kind, "lin.weight")
+        linear = _MATRICES.get(kind, "lin.weight")
         weight = conv.state_dict().get(linear)
         if weight is None or weight.dim() != 2:
             raise ValueError(f"a layer of the model has no matrix '{linear}'; the program's "
                              f"{kind} has, as PyTorch Geometric's basic models name it")
         out, wide = weight.shape
-        return wide, out if kind != "gat" or conv.concat else out // conv.heads
+        return wide, out if kind not in _WITH_HEADS or conv.concat else out // conv.heads
 
     inputs, hidden = shape(convs[0])
     return {"inputs": inputs, "hidden": hidden, "outputs": shape(convs[-1])[1]}

@@ -20,6 +20,8 @@ CASES = {
     "label sets": ("sets", ["--model", "sage", "--activation", "elu"]),
     "graphs": ("graphs", ["--model", "gin", "--layers", 2, "--hidden", 8, "--pool", "mean"]),
     "hub": ("hub", ["--epochs", 3]),
+    "gatv2": ("communities", ["--model", "gatv2", "--hidden", 10, "--heads", 2, "--output-heads", 3]),
+    "transformer": ("communities", ["--model", "transformer", "--hidden", 10, "--heads", 2]),
     "hub by attention": ("hub", ["--model", "gat", "--heads", 2, "--hidden", 6, "--epochs", 3]),
 }
 

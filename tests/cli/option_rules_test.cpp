@@ -199,18 +199,20 @@ TEST_F(Options, EveryModelReadsItsOptions) {
   struct Shape {
     const char *option, *kinds;
   };
-  constexpr const char* kAll = "gcn mlp sage gin gat";
-  const std::vector<Shape> shapes{
-      {"--heads 4", "gat"}, {"--output-heads 2", "gat"}, {"--aggregation max", "sage"},
-      {"--layers 3", kAll}, {"--hidden 24", kAll},       {"--norm layer", kAll},
-      {"--residual", kAll}, {"--activation", kAll},      {"--dropout 0.1", kAll}};
+  constexpr const char *kAll = "gcn mlp sage gin gat gatv2 transformer",
+                       *kWithHeads = "gat gatv2 transformer";
+  const std::vector<Shape> shapes{{"--heads 2", kWithHeads},     {"--output-heads 2", kWithHeads},
+                                  {"--aggregation max", "sage"}, {"--layers 3", kAll},
+                                  {"--hidden 24", kAll},         {"--norm layer", kAll},
+                                  {"--residual", kAll},          {"--activation", kAll},
+                                  {"--dropout 0.1", kAll}};
   for (const std::string& kind : words_of_line(kAll)) {
     const std::string base = "train g.plait --json --quiet --epochs 3 --model " + kind;
     const nlohmann::json loss = ok(base).result["loss"];
     EXPECT_EQ(loss, ok(base).result["loss"]);
     for (const auto& [option, kinds] : shapes) {
       std::string words = option;
-      if (words == "--activation") words += kind == "gat" ? " relu" : " elu";
+      if (words == "--activation") words += kind.starts_with("gat") ? " relu" : " elu";
       const Words reading = words_of_line(kinds);
       if (std::ranges::find(reading, kind) == reading.end())
         refused(base + " " + words, words_of_line(words).front());

@@ -7,7 +7,7 @@ import dataclasses
 
 import torch
 from torch.nn import functional
-from torch_geometric.nn import MLP, GATConv, global_add_pool, global_mean_pool, models
+from torch_geometric.nn import MLP, GATConv, GATv2Conv, TransformerConv, global_add_pool, global_mean_pool, models
 
 from gcn_reference import load_archive
 
@@ -32,6 +32,8 @@ def kept_memory():
         c.malloc_trim(0)
 
 
+ATTENTION = {"gat": GATConv, "gatv2": GATv2Conv, "transformer": TransformerConv}  # kinds that have heads
+
 NORMS = {"none": {}, "batch": {"norm": "batch_norm"},
          "layer": {"norm": "layer_norm", "norm_kwargs": {"mode": "node"}}}
 
@@ -52,8 +54,8 @@ class Settings:
     pool: str = "none"
 
     def options(self):
-        of_kind = {"heads": "gat", "output_heads": "gat", "aggregation": "sage"}
-        unread = {name for name, kind in of_kind.items() if kind != self.model}
+        of_kinds = {"heads": ATTENTION, "output_heads": ATTENTION, "aggregation": {"sage"}}
+        unread = {name for name, kinds in of_kinds.items() if self.model not in kinds}
         if self.pool == "none":
             unread |= {"pool"} | ({"hidden", "heads", "norm", "activation"} if self.layers == 1 else set())
         words = [[f"--{name.replace('_', '-')}", str(value)]
@@ -76,10 +78,13 @@ class Settings:
                 model = models.GraphSAGE(**common, aggr=self.aggregation)
             case "gin":
                 model = models.GIN(**common)
-            case "gat":
+            case _:
                 model = models.GAT(**common, heads=self.heads)
-                last = self.hidden if self.layers > 1 else inputs
-                model.convs[-1] = GATConv(last, classes, heads=self.output_heads, concat=False)
+                conv = ATTENTION[self.model]
+                widths = [inputs, *[self.hidden] * (self.layers - 1)]
+                for layer, width in enumerate(widths[:-1]):
+                    model.convs[layer] = conv(width, self.hidden // self.heads, self.heads)
+                model.convs[-1] = conv(widths[-1], classes, heads=self.output_heads, concat=False)
         return Residual(model, self, inputs, classes) if self.residual else model
 
 
@@ -157,7 +162,7 @@ class Graph:
 
 def decayed(settings, name):
     """L2 acts on the layers; on the last one only with attention or if a head follows."""
-    last = settings.layers - (0 if settings.model == "gat" or settings.pool != "none" else 1)
+    last = settings.layers - (0 if settings.model in ATTENTION or settings.pool != "none" else 1)
     return any(name.startswith(f"convs.{layer}.") for layer in range(last))
 
 

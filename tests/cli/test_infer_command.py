@@ -35,6 +35,8 @@ CASES = {
     "sage by maximum of words": ("sparse", ["--model", "sage", "--aggregation", "max"]),
     "gin": ("dense", ["--model", "gin", "--hidden", 64, "--layers", 3]),
     "gat": ("dense", ["--model", "gat", "--hidden", 64, "--heads", 4, "--output-heads", 3]),
+    "gatv2": ("dense", ["--model", "gatv2", "--hidden", 24, "--heads", 4, "--output-heads", 3]),
+    "transformer": ("sparse", ["--model", "transformer", "--hidden", 24, "--heads", 3, "--output-heads", 2]),
     "gat on words": ("sparse", ["--model", "gat", "--hidden", 96, "--norm", "batch"]),
 }
 

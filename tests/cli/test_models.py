@@ -26,6 +26,10 @@ CASES = {
     "gin with batch norm": ("sparse", Settings("gin", 10, norm="batch")),
     "gat": ("sparse", Settings("gat", 24, heads=4, output_heads=3, activation="elu")),
     "gat with batch norm": ("dense", Settings("gat", 12, heads=6, norm="batch", residual=True)),
+    "gatv2": ("dense", Settings("gatv2", 24, heads=4, output_heads=3, activation="elu")),
+    "gatv2 with layer norm": ("sparse", Settings("gatv2", 10, heads=2, norm="layer", residual=True)),
+    "transformer": ("sparse", Settings("transformer", 24, heads=4, output_heads=3)),
+    "transformer of one layer": ("dense", Settings("transformer", 7, layers=1, heads=2, output_heads=2)),
     "gat of one layer": ("dense", Settings("gat", 7, layers=1, heads=2, output_heads=2)),
 }
 
@@ -94,7 +98,7 @@ def test_infer(run, tmp_path):
                                    atol=1e-5 * wanted.abs().max().item())
 
 
-@pytest.mark.parametrize("model", ["sage", "gin", "gat"])
+@pytest.mark.parametrize("model", ["sage", "gin", "gat", "gatv2", "transformer"])
 def test_ranks_train_alike(plait, archives, model):
     """The settings are those of the paper, so with dropout, also of attention."""
     train = ["train", archives["sparse"], "--model", model, "--epochs", 8]

@@ -197,6 +197,8 @@ def test_plan_adds_up(plait, communities, ranks, options):
     (("--model", "gcn", "--layers", 3), ["sum first", "product first", "product first"], [32, 64, 8]),
     (("--model", "gin", "--layers", 3), ["sum first", "product first", "product first"], [32, 64, 8]),
     (("--model", "gat"), ["product first"] * 2, [88, 12]),
+    (("--model", "gatv2"), ["product first"] * 2, [144, 20]),
+    (("--model", "transformer"), ["product first"] * 2, [136, 20]),
     (("--model", "mlp"), ["no sum"] * 2, [0, 0]),
 ])
 def test_plan_of_layers(plait, communities, options, order, crosses):

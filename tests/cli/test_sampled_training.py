@@ -22,6 +22,8 @@ MODELS = {
     "sage by minimum": ("--model", "sage", "--aggregation", "min", "--hidden", 20),
     "gin": ("--model", "gin", "--norm", "none", "--layers", 3, "--hidden", 12),
     "gat": ("--model", "gat", "--hidden", 24, "--heads", 4, "--output-heads", 3),
+    "gatv2": ("--model", "gatv2", "--hidden", 12, "--heads", 3),
+    "transformer": ("--model", "transformer", "--hidden", 12, "--heads", 4, "--output-heads", 2),
     "gat without dropout": ("--model", "gat", "--hidden", 12, "--heads", 6, "--dropout", 0, "--residual"),
 }
 SAMPLED = ("--sampled", "--batch", 64, "--fanout", "3,2")

@@ -31,10 +31,11 @@ void aggregate(World& world, const Dataset& dataset, const Partition& partition,
 TrainConfig training(Chooser& choose, const std::string& checkpoint) {
   TrainConfig config;
   ModelConfig& model = config.model;
-  model.kind = choose.of(std::array{"gcn", "mlp", "sage", "gin", "gat"});
+  model.kind = choose.of(std::array{"gcn", "mlp", "sage", "gin", "gat", "gatv2", "transformer"});
   model.layers = 1 + choose.below(3);
   model.hidden = 4;
-  model.heads = model.kind == "gat" ? 1 + choose.below(2) : 1;
+  const bool with_heads = model_kinds(KindTrait::heads).find(model.kind) != std::string::npos;
+  model.heads = with_heads ? 1 + choose.below(2) : 1;
   model.pool = choose.of(std::array{Pool::sum, Pool::mean});
   model.norm = choose.of(std::array{NormKind::none, NormKind::batch, NormKind::layer});
   model.residual = choose.one_in(4);

@@ -147,6 +147,7 @@ const RankProgram kMemory("gpu memory", [](World& world) {
        {sum_by(Strategy::pipelined), sum_by(Strategy::get), sum_by(Strategy::partial),
         training_of({"gcn", 3, 256}), training_of({"gcn", 3, 1024}), training_of({"gcn", 2, 64}),
         training_of({"sage", 3, 256}), training_of({"gin", 3, 128}), training_of({"gat", 2, 128}),
+        training_of({"gatv2", 2, 128}), training_of({"transformer", 2, 128}),
         training_of({"mlp", 3, 256}), training_of({"gcn", 3, 256, Strategy::partial})});
 });
 // NCCL loads its kernels once in a process, so that each check of its memory has its own.

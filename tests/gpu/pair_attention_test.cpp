@@ -16,21 +16,13 @@ namespace {
 using test::Cut;
 using test::CutMatrix;
 using test::expect_near;
+using test::kPairShapes;
+using test::pair_shape;
 using test::PairCase;
 using test::PairGradient;
 using test::PairOut;
 using test::random_both_ways;
 using test::star_both_ways;
-
-constexpr PairShape kShapes[] = {{.score = PairScore::product, .own_values = true},
-                                 {.score = PairScore::product},
-                                 {.score = PairScore::leaky},
-                                 {.score = PairScore::leaky, .own_values = true, .slope = 0.5f}};
-
-PairShape shaped(PairShape shape, std::uint64_t heads, std::uint64_t features) {
-  shape.heads = heads, shape.features = features;
-  return shape;
-}
 
 // Takes the arrays of an operation to the GPU, runs it there, and brings its results back.
 struct OnGpu {
@@ -128,20 +120,20 @@ void check(const PairCase& c, std::uint32_t most, double tolerance = 4e-6) {
 // Rows have 30 and 300 edges, of which groups of 32 cut the most.
 TEST(GpuPairAttention, AllShapesMatchTheReference) {
   const test::BothWays thin = random_both_ways(40, 1200, 2), thick = random_both_ways(20, 6000, 3);
-  for (const PairShape& kind : kShapes)
+  for (const PairShape& kind : kPairShapes)
     for (const std::uint64_t heads : {1, 3, 8, 33})
       for (const std::uint64_t features :
            {1, 2, 4, 7, 8, 12, 31, 32, 70, 128, 129, 256, 300, 512}) {
         if (heads * features > 1100) continue;
-        check({thin, {.shape = shaped(kind, heads, features)}}, 2048);
-        check({thick, {.shape = shaped(kind, heads, features), .p = 0.6f, .padding = 8}}, 32);
+        check({thin, {.shape = pair_shape(kind, heads, features)}}, 2048);
+        check({thick, {.shape = pair_shape(kind, heads, features), .p = 0.6f, .padding = 8}}, 32);
       }
 }
 
 TEST(GpuPairAttention, OddGraphs) {
-  for (const PairShape& kind : kShapes)
+  for (const PairShape& kind : kPairShapes)
     for (const std::uint32_t most : {32u, 2048u}) {
-      const PairCase::Options options{.shape = shaped(kind, 3, 10), .p = 0.3f};
+      const PairCase::Options options{.shape = pair_shape(kind, 3, 10), .p = 0.3f};
       check({random_both_ways(0, 0, 1), options}, most);
       check({random_both_ways(1, 0, 1), options}, most);
       check({random_both_ways(50, 0, 1), options}, most);
@@ -151,21 +143,22 @@ TEST(GpuPairAttention, OddGraphs) {
       check({random_both_ways(700, 50, 1), options}, most);  // most rows are empty
       for (const bool inwards : {false, true})
         check({star_both_ways(10001, inwards),
-               {.shape = shaped(kind, 2, 9), .p = inwards ? 0.5f : 0.0f}},
+               {.shape = pair_shape(kind, 2, 9), .p = inwards ? 0.5f : 0.0f}},
               most);
     }
 }
 
 TEST(GpuPairAttention, LargeScores) {
-  for (const PairShape& kind : kShapes)
+  for (const PairShape& kind : kPairShapes)
     for (const std::uint32_t most : {32u, 2048u})
-      check({random_both_ways(30, 3000, 2), {.shape = shaped(kind, 2, 5), .scores = 200}}, most,
+      check({random_both_ways(30, 3000, 2), {.shape = pair_shape(kind, 2, 5), .scores = 200}}, most,
             1e-4);
 }
 
 TEST(GpuPairAttention, SameBitsEachTime) {
-  for (const PairShape& kind : kShapes) {
-    const PairCase c(random_both_ways(100, 30000, 5), {.shape = shaped(kind, 4, 12), .p = 0.5f});
+  for (const PairShape& kind : kPairShapes) {
+    const PairCase c(random_both_ways(100, 30000, 5),
+                     {.shape = pair_shape(kind, 4, 12), .p = 0.5f});
     const PairOut expected = c.reference();
     const Cut cut{.most = 64, .passes = 3};
     const PairOut first = OnGpu(c).forward(cut);
@@ -184,7 +177,7 @@ TEST(GpuPairAttention, SameBitsEachTime) {
 }
 
 TEST(GpuPairAttention, RefusesWhatItCannotDo) {
-  const PairCase wide(random_both_ways(5, 9, 1), {.shape = shaped(kShapes[0], 1, 513)});
+  const PairCase wide(random_both_ways(5, 9, 1), {.shape = pair_shape(kPairShapes[0], 1, 513)});
   EXPECT_THROW(OnGpu(wide).forward({}), UsageError);
   EXPECT_THROW(OnGpu(wide).gradient(wide.reference(), {}), UsageError);
 }

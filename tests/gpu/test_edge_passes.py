@@ -19,6 +19,8 @@ GPUS = torch.cuda.device_count()
 EPOCHS = 30
 MODELS = {
     "gat": ["--model", "gat", "--hidden", 24, "--heads", 4],
+    "gatv2": ["--model", "gatv2", "--hidden", 24, "--heads", 4],
+    "transformer": ["--model", "transformer", "--hidden", 24, "--heads", 4],
     "max": ["--model", "sage", "--aggregation", "max", "--hidden", 17],
     "min": ["--model", "sage", "--aggregation", "min", "--hidden", 12],
 }

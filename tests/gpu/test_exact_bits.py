@@ -33,7 +33,7 @@ def test_same_bits(tmp_path, graphs, name):
     arguments = arguments_of(name, graphs)
     wanted = outcome(plait, checkpoint, *arguments, "--gpus", 1)
     # Attention and maxima need rows that pipelined alone brings on GPUs.
-    rows_alone = {"gat", "max"} & set(map(str, arguments))
+    rows_alone = {"gat", "gatv2", "transformer", "max"} & set(map(str, arguments))
     for layout in LAYOUTS[:1] if rows_alone else LAYOUTS:
         for gpus in {2, min(GPUS, 4)}:
             found = outcome(plait, checkpoint, *arguments, "--gpus", gpus, *layout_of(name, layout))

@@ -14,6 +14,8 @@ namespace plait {
 namespace {
 
 using test::expect_near;
+using test::kPairShapes;
+using test::pair_shape;
 using test::PairCase;
 using test::PairGradient;
 using test::PairOut;
@@ -48,16 +50,6 @@ void expect_matches_reference(const PairCase& c, double tolerance = 4e-6) {
     expect_near(gradient.df, wanted.df, c.edges.graph, tolerance);
   expect_near(gradient.dp, wanted.dp, c.edges.transposed, tolerance);
   expect_near(gradient.dv, wanted.dv, c.edges.transposed, tolerance);
-}
-
-constexpr PairShape kShapes[] = {{.score = PairScore::product, .own_values = true},
-                                 {.score = PairScore::product},
-                                 {.score = PairScore::leaky},
-                                 {.score = PairScore::leaky, .own_values = true, .slope = 0.5f}};
-
-PairShape shaped(PairShape shape, std::uint64_t heads, std::uint64_t features) {
-  shape.heads = heads, shape.features = features;
-  return shape;
 }
 
 // Values are compared, so that it is seen when all are wrong alike. Vertex 0 reads 1 and 2.
@@ -103,9 +95,9 @@ TEST(PairAttention, LeakyScoresByHand) {
 
 // Gradients are compared with the derivative of the sum of dy y for each q, f, p and v.
 TEST(PairAttention, ReferenceGradientsAreFiniteDifferences) {
-  for (const PairShape& kind : kShapes)
+  for (const PairShape& kind : kPairShapes)
     for (const float dropped : {0.0f, 0.4f}) {
-      PairCase c(random_both_ways(9, 40, 5), {.shape = shaped(kind, 3, 2), .p = dropped});
+      PairCase c(random_both_ways(9, 40, 5), {.shape = pair_shape(kind, 3, 2), .p = dropped});
       // p are eighths, q are sixteenths off: no argument of leaky_relu is near its kink.
       for (float& value : c.p) value = std::round(value * 8) / 8;
       for (float& value : c.q) value = std::round(value * 8) / 8 + 1.0f / 16;
@@ -148,17 +140,18 @@ TEST(PairAttention, ReferenceGradientsAreFiniteDifferences) {
 
 TEST(PairAttention, AllShapesMatchTheReference) {
   const test::BothWays graph = random_both_ways(40, 300, 2);
-  for (const PairShape& kind : kShapes)
+  for (const PairShape& kind : kPairShapes)
     for (const std::uint64_t heads : {1, 3, 8})
       for (const std::uint64_t features : {1, 3, 8, 9, 33, 70})
         for (const float p : {0.0f, 0.6f})
           expect_matches_reference(
-              {graph, {.shape = shaped(kind, heads, features), .p = p, .padding = features % 5}});
+              {graph,
+               {.shape = pair_shape(kind, heads, features), .p = p, .padding = features % 5}});
 }
 
 TEST(PairAttention, OddGraphs) {
-  for (const PairShape& kind : kShapes) {
-    const PairCase::Options options{.shape = shaped(kind, 3, 10), .p = 0.3f};
+  for (const PairShape& kind : kPairShapes) {
+    const PairCase::Options options{.shape = pair_shape(kind, 3, 10), .p = 0.3f};
     expect_matches_reference({random_both_ways(0, 0, 1), options});
     expect_matches_reference({random_both_ways(1, 0, 1), options});
     expect_matches_reference({random_both_ways(50, 0, 1), options});
@@ -172,24 +165,24 @@ TEST(PairAttention, OddGraphs) {
 // Long rows are cut in pieces: rows have about the size at which they are cut, and several times
 // it.
 TEST(PairAttention, Hubs) {
-  for (const PairShape& kind : kShapes)
+  for (const PairShape& kind : kPairShapes)
     for (const std::uint64_t vertices : {4097, 9001})
       for (const bool inwards : {false, true})
         expect_matches_reference({star_both_ways(vertices, inwards),
-                                  {.shape = shaped(kind, 2, 9), .p = inwards ? 0.5f : 0.0f}});
+                                  {.shape = pair_shape(kind, 2, 9), .p = inwards ? 0.5f : 0.0f}});
 }
 
 // exp of these scores is infinite, or 0, where the greatest is not subtracted.
 TEST(PairAttention, LargeScores) {
-  for (const PairShape& kind : kShapes)
+  for (const PairShape& kind : kPairShapes)
     expect_matches_reference(
-        {random_both_ways(30, 3000, 2), {.shape = shaped(kind, 2, 5), .scores = 200}}, 1e-4);
+        {random_both_ways(30, 3000, 2), {.shape = pair_shape(kind, 2, 5), .scores = 200}}, 1e-4);
 }
 
 TEST(PairAttention, BitsDoNotDependOnThreads) {
   const int before = omp_get_max_threads();
-  for (const PairShape& kind : kShapes) {
-    const PairCase c(star_both_ways(9001, true), {.shape = shaped(kind, 2, 9), .p = 0.3f});
+  for (const PairShape& kind : kPairShapes) {
+    const PairCase c(star_both_ways(9001, true), {.shape = pair_shape(kind, 2, 9), .p = 0.3f});
     std::vector<PairOut> outs(2);
     std::vector<PairGradient> gradients;
     for (int i = 0; i < 2; ++i) {

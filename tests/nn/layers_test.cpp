@@ -38,11 +38,14 @@ Tensor looped_counts(const DenseGraph& g) {
   return counts - counts.diag().diag() + torch::eye(counts.size(0), torch::kFloat64);
 }
 
-// Returns a[i][j]: the attention that i gives to its edges from j together, by the scores of one
-// head.
+// Returns a[i][j]: the attention that i gives to its edges from j together, by scores[i][j]; 0
+// without edges.
+Tensor softmax_of(const Tensor& counts, const Tensor& scores) {
+  const Tensor e = counts * (scores - scores.amax(1, true).detach()).exp();
+  return e / e.sum(1, true).clamp_min(1e-300);
+}
 Tensor attention_of(const Tensor& counts, const Tensor& source, const Tensor& target) {
-  const Tensor scores = torch::leaky_relu(target.unsqueeze(1) + source.unsqueeze(0), 0.2);
-  return (scores + counts.log()).softmax(1);
+  return softmax_of(counts, torch::leaky_relu(target.unsqueeze(1) + source.unsqueeze(0), 0.2));
 }
 
 // A model's copy in double precision.
@@ -91,6 +94,7 @@ class DenseModel {
     if (config_.kind == "sage")
       return of_neighbours(h).matmul(w("lin_l.weight").t()) + w("lin_l.bias") +
              h.matmul(w("lin_r.weight").t());
+    if (config_.kind == "gatv2" || config_.kind == "transformer") return pairs(h, l, w);
     const Tensor by_head =
         h.matmul(w("lin.weight").t()).view({h.size(0), w("att_src").size(1), -1});
     std::vector<Tensor> heads;
@@ -102,6 +106,32 @@ class DenseModel {
     }
     const bool last = l + 1 == config_.layers;
     return (last ? torch::stack(heads).mean(0) : torch::cat(heads, 1)) + w("bias");
+  }
+
+  // Attention whose scores are functions of pairs of rows.
+  template <class Weight>
+  Tensor pairs(const Tensor& h, int l, const Weight& w) const {
+    const bool last = l + 1 == config_.layers, dynamic = config_.kind == "gatv2";
+    const std::int64_t count = last ? config_.output_heads : config_.heads;
+    const auto times = [&](const std::string& name) {
+      return h.matmul(w((name + ".weight").c_str()).t()) + w((name + ".bias").c_str());
+    };
+    const auto by_head = [&](const Tensor& t) { return t.view({h.size(0), count, -1}).unbind(1); };
+    const auto q = by_head(times(dynamic ? "lin_r" : "lin_query")),
+               p = by_head(times(dynamic ? "lin_l" : "lin_key")),
+               v = dynamic ? p : by_head(times("lin_value"));
+    std::vector<Tensor> heads;
+    for (std::size_t k = 0; k < q.size(); ++k) {
+      Tensor scores = q[k].matmul(p[k].t()) / std::sqrt(static_cast<double>(q[k].size(1)));
+      if (dynamic) {
+        const Tensor sums = q[k].unsqueeze(1) + p[k].unsqueeze(0);
+        scores = torch::leaky_relu(sums, config_.slope)
+                     .matmul(w("att")[0][static_cast<std::int64_t>(k)]);
+      }
+      heads.push_back(softmax_of(dynamic ? looped_ : counts_, scores).matmul(v[k]));
+    }
+    const Tensor y = last ? torch::stack(heads).mean(0) : torch::cat(heads, 1);
+    return y + (dynamic ? w("bias") : times("lin_skip"));
   }
 
   // Returns the mean, maximum or minimum; 0 without edges.
@@ -169,7 +199,7 @@ TEST_P(ModelForward, IsTheDenseFormulaWithItsGradients) {
   config.outputs = 5;
   config.seed = 4;
   // There are 40 edges: some vertices have none.
-  const DenseGraph g(sparse, 2, 23, config.kind == "gat" ? 120 : 40);
+  const DenseGraph g(sparse, 2, 23, config.heads > 1 ? 120 : 40);
   const Model model(config);
   shake(model);
   const InputFeatures input(g.features, g.partition, 0, Normalize::none);
@@ -211,8 +241,17 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"gat",
              {.kind = "gat", .hidden = 8, .activation = "elu", .heads = 4, .output_heads = 3},
              true},
-        Case{
-            "wide_gat", {.kind = "gat", .hidden = 12, .norm = NormKind::layer, .heads = 2}, false}),
+        Case{"wide_gat", {.kind = "gat", .hidden = 12, .norm = NormKind::layer, .heads = 2}, false},
+        Case{"gatv2",
+             {.kind = "gatv2", .hidden = 8, .activation = "elu", .heads = 4, .output_heads = 3},
+             true},
+        Case{"wide_gatv2", {.kind = "gatv2", .hidden = 15, .residual = true, .heads = 3}, false},
+        Case{"transformer",
+             {.kind = "transformer", .hidden = 8, .heads = 4, .output_heads = 3},
+             true},
+        Case{"wide_transformer",
+             {.kind = "transformer", .hidden = 14, .norm = NormKind::layer, .heads = 2},
+             false}),
     [](const auto& instance) { return std::string(instance.param.name); });
 
 // The attention that each edge keeps is read off by sums of unit vectors: [head][i][j].

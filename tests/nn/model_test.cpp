@@ -127,7 +127,7 @@ TEST(EdgeMemory, IsThatOfTheWidestLayer) {
 
 // The size that is known before a model is made is that of its matrices.
 TEST(SizeOfModel, IsThatOfItsMatrices) {
-  for (const char* kind : {"gcn", "mlp", "sage", "gin", "gat"})
+  for (const char* kind : {"gcn", "mlp", "sage", "gin", "gat", "gatv2", "transformer"})
     for (const bool residual : {false, true}) {
       ModelConfig config = default_model(kind);
       config.layers = 3, config.hidden = 80, config.heads = 1, config.norm = NormKind::none;

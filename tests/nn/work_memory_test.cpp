@@ -85,7 +85,8 @@ TEST_P(WorkMemory, OfTrainingIsWhatWasPlanned) {
 INSTANTIATE_TEST_SUITE_P(Models, WorkMemory,
                          testing::Values(Trained{"gcn", 256}, Trained{"sage", 128},
                                          Trained{"gin", 128}, Trained{"gat", 128},
-                                         Trained{"gat", 128, true}),
+                                         Trained{"gat", 128, true}, Trained{"gatv2", 128},
+                                         Trained{"transformer", 128}),
                          [](const auto& one) {
                            return one.param.kind + std::string(one.param.exact ? "_exact" : "");
                          });

@@ -8,7 +8,7 @@ import pytest
 import safetensors
 import safetensors.torch
 import torch
-from torch_geometric.nn import models
+from torch_geometric.nn import GATv2Conv, TransformerConv, models
 
 import plait
 from edges import assert_close
@@ -28,9 +28,21 @@ CASES = {
             lambda i, o: models.GIN(i, 8, 3, o, norm="batch_norm")),
     "gat": ("--model gat --hidden 12 --heads 3 --output-heads 3",
             lambda i, o: models.GAT(i, 12, 2, o, heads=3, act="elu", dropout=0.6)),
+    "gatv2": ("--model gatv2 --hidden 12 --heads 3 --output-heads 2",
+              lambda i, o: attention(GATv2Conv, i, o, 12, 3, 2, dropout=0.6, act="elu")),
+    "transformer": ("--model transformer --hidden 8 --heads 4 --layers 2",
+                    lambda i, o: attention(TransformerConv, i, o, 8, 4, 1, dropout=0.5)),
     "mlp": ("--model mlp --hidden 9", None),
     "residual": ("--model gcn --hidden 12 --layers 3 --residual", None),
 }
+
+
+def attention(conv, inputs, outputs, hidden, heads, output_heads, dropout, **options):
+    """A model of two layers of this kind."""
+    model = models.GAT(inputs, hidden, 2, outputs, heads=heads, dropout=dropout, **options)
+    model.convs[0] = conv(inputs, hidden // heads, heads, dropout=dropout)
+    model.convs[1] = conv(hidden, outputs, output_heads, concat=False, dropout=dropout)
+    return model
 
 
 @pytest.fixture(scope="module")

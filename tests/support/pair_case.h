@@ -9,6 +9,18 @@
 
 namespace plait::test {
 
+inline constexpr PairShape kPairShapes[] = {
+    {.score = PairScore::product, .own_values = true},
+    {.score = PairScore::product},
+    {.score = PairScore::leaky},
+    {.score = PairScore::leaky, .own_values = true, .slope = 0.5f}};
+
+// Returns the shape with as many heads, and features of each.
+inline PairShape pair_shape(PairShape shape, std::uint64_t heads, std::uint64_t features) {
+  shape.heads = heads, shape.features = features;
+  return shape;
+}
+
 struct PairOut {
   std::vector<float> y, norm;
 };

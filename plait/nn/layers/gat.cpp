@@ -5,36 +5,26 @@
 namespace plait {
 namespace {
 
-std::int64_t features_of_head(const LayerShape& shape) {
-  return shape.concatenated ? shape.out / shape.heads : shape.out;
-}
-
 class GatLayer : public Layer {
  public:
   GatLayer(float slope, const LayerShape& shape, WeightSource& source)
-      : heads_(shape.heads),
-        features_(features_of_head(shape)),
-        concatenated_(shape.concatenated),
+      : shape_(shape),
         slope_(slope),
-        weight_(source.glorot({heads_ * features_, shape.in})),
-        source_score_(source.glorot({1, heads_, features_})),
-        target_score_(source.glorot({1, heads_, features_})),
+        weight_(source.glorot({features_of_heads(shape), shape.in})),
+        source_score_(source.glorot({1, shape.heads, features_of_head(shape)})),
+        target_score_(source.glorot({1, shape.heads, features_of_head(shape)})),
         bias_(source.constant(shape.out, 0)) {}
 
   torch::Tensor forward(const LayerInput& x, const GraphRef& graph) const override {
     const torch::Tensor h = x.times(weight_, graph);
-    const auto by_head = [&](const torch::Tensor& t) {
-      return t.view({t.size(0), heads_, features_});
-    };
-    const torch::Tensor rows = by_head(h);
+    const torch::Tensor rows = h.view({h.size(0), shape_.heads, features_of_head(shape_)});
     const auto scores = [&](const torch::Tensor& of, const torch::Tensor& of_head) {
       return row_sums(scale_columns(of, of_head, graph), graph);
     };
     const torch::Tensor source = scores(rows, source_score_),
                         target = scores(own_rows(rows, graph), target_score_);
     const torch::Tensor y = attend(h, source, target, graph, slope_, x.step());
-    const bool one = concatenated_ || heads_ == 1;
-    return add_bias(one ? y : row_means(by_head(y).transpose(1, 2), graph), bias_, graph);
+    return add_bias(join_heads(y, shape_, graph), bias_, graph);
   }
   NamedTensors parameters() const override {
     return {{"att_src", source_score_},
@@ -44,8 +34,7 @@ class GatLayer : public Layer {
   }
 
  private:
-  std::int64_t heads_, features_;
-  bool concatenated_;
+  LayerShape shape_;
   float slope_;
   torch::Tensor weight_, source_score_, target_score_, bias_;
 };
@@ -62,7 +51,7 @@ std::unique_ptr<Layer> make_gat_layer(const ModelConfig& config, const LayerShap
 
 LayerPlan plan_of_gat(const ModelConfig&, const LayerShape& shape, bool) {
   const AttentionShape of = attention_of(shape);
-  const std::int64_t product = shape.heads * features_of_head(shape);
+  const std::int64_t product = features_of_heads(shape);
   const auto wide = static_cast<double>(product);
   return {.shape = shape,
           .order = PhaseOrder::product_first,  // attention is paid to products
@@ -85,6 +74,7 @@ const LayerKind kGatLayer{
     .plan = plan_of_gat,
     .moves_rows = [](const ModelConfig&) { return true; },
     .one_loop_each = true,
-    .drops_edges = true};
+    .drops_edges = true,
+    .has_heads = true};
 
 }  // namespace plait

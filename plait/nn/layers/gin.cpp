@@ -71,6 +71,7 @@ const LayerKind kGinLayer{
     .name = "gin",
     .defaults = {5, 64, 1, 0.5f, "relu", NormKind::batch, 0.01, 5e-4, false, Pool::sum},
     .make = make_gin_layer,
-    .plan = plan_of_gin};
+    .plan = plan_of_gin,
+    .has_inner_norm = true};
 
 }  // namespace plait

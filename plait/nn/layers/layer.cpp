@@ -2,6 +2,9 @@
 
 #include <array>
 
+#include "plait/aggregate/operations.h"
+#include "plait/nn/operations/graph_handle.h"
+
 namespace plait {
 
 torch::Tensor padded_weight(const torch::Tensor& weight) {
@@ -15,6 +18,12 @@ std::string_view to_string(PhaseOrder order) {
   return kNames[static_cast<std::size_t>(order)];
 }
 
+torch::Tensor join_heads(const torch::Tensor& y, const LayerShape& shape, const GraphRef& graph) {
+  if (shape.concatenated || shape.heads == 1) return y;
+  return row_means(y.view({y.size(0), shape.heads, features_of_head(shape)}).transpose(1, 2),
+                   graph);
+}
+
 LayerPlan plan_of_sum(const LayerShape& shape, bool sparse_input) {
   const auto in = static_cast<double>(shape.in), out = static_cast<double>(shape.out);
   return {.shape = shape,
@@ -25,6 +34,24 @@ LayerPlan plan_of_sum(const LayerShape& shape, bool sparse_input) {
           .product = shape.out,
           .weights = in * out,
           .activations = 4 * out};  // the product, the sum, and the input as it was dropped
+}
+
+LayerPlan plan_of_pairs(const LayerShape& shape, PairShape pairs, int products) {
+  pairs.heads = static_cast<std::uint64_t>(shape.heads);
+  pairs.features = static_cast<std::uint64_t>(features_of_head(shape));
+  const std::int64_t width = features_of_heads(shape);
+  const double all = static_cast<double>(products) * static_cast<double>(width);
+  return {.shape = shape,
+          .order = PhaseOrder::product_first,  // attention is paid to products
+          .moved_width = std::max(pairs.forward_width(), pairs.backward_width()),
+          .passes = {pass_widths(PairForward{.edges = {}, .shape = pairs, .dropout = {}}),
+                     pass_widths(PairOwnGradient{.edges = {}, .shape = pairs, .dropout = {}}),
+                     pass_widths(PairBackward{.edges = {}, .shape = pairs, .dropout = {}})},
+          .rows_per_sum = kPairRecord,
+          .edge_scratch = pairs.heads,  // norms of passes (kernels/cuda/pair_attention.cuh)
+          .product = width,
+          .weights = static_cast<double>(shape.in) * all,
+          .activations = 4 * all};
 }
 
 }  // namespace plait

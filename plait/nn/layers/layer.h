@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "plait/base/row_stride.h"
+#include "plait/kernels/pair_attention.h"
 #include "plait/nn/config.h"
 #include "plait/nn/operations/dense.h"
 #include "plait/nn/training/input.h"
@@ -133,6 +134,17 @@ class Layer {
   virtual NamedTensors buffers() const { return {}; }
 };
 
+// Heads of attention. Returns the features of one head, and of all heads side by side, which are
+// `out` unless it is the mean of several heads.
+inline std::int64_t features_of_head(const LayerShape& shape) {
+  return shape.concatenated ? shape.out / shape.heads : shape.out;
+}
+inline std::int64_t features_of_heads(const LayerShape& shape) {
+  return shape.heads * features_of_head(shape);
+}
+// Returns the output of a layer, rows x out, from the heads side by side.
+torch::Tensor join_heads(const torch::Tensor& y, const LayerShape& shape, const GraphRef& graph);
+
 // The order of a layer's product with its weights and of its sum, attention or maximum over
 // neighbours. The rows that are summed, and cross, have the width of what came first.
 enum class PhaseOrder { no_sum, product_first, sum_first };
@@ -157,6 +169,9 @@ struct LayerPlan {
 };
 // Returns the plan of a layer that sums rows over neighbours, before or after one product.
 LayerPlan plan_of_sum(const LayerShape& shape, bool sparse_input);
+// Returns the plan of a layer that pays attention to pairs of products, as wide as all heads.
+// `pairs`: heads and features are the layer's. `products`: the number of those products.
+LayerPlan plan_of_pairs(const LayerShape& shape, PairShape pairs, int products);
 
 // A kind of layer: all that other code knows of it. Each stands in the file of its layer.
 struct LayerKind {
@@ -169,6 +184,7 @@ struct LayerKind {
   bool one_loop_each = false;  // it takes graphs in which every vertex has one loop
   bool drops_edges = false;    // its dropout draws by the ids of an edge's two ends
   bool by_degree = false;      // it scales by 1 / sqrt(degree): no degree may be negative
+  bool has_heads = false, has_aggregation = false, has_inner_norm = false;  // as KindTrait
 };
 // Returns the kind of this name. Throws a UsageError that lists the kinds.
 const LayerKind& layer_kind(const std::string& name);
@@ -185,5 +201,11 @@ extern const LayerKind kSageLayer;
 extern const LayerKind kGinLayer;
 // gat: attention over neighbours and the vertex itself (Velickovic et al., ICLR 2018; attention.h).
 extern const LayerKind kGatLayer;
+// gatv2: attention whose scores are functions of both rows, by each head (Brody, Alon and Yahav,
+// ICLR 2022, equation 7; pair_attention.h), over neighbours and the vertex itself.
+extern const LayerKind kGatv2Layer;
+// transformer: attention by products of queries and keys over neighbours, and W x (Shi et al.,
+// IJCAI 2021, equation 3; pair_attention.h).
+extern const LayerKind kTransformerLayer;
 
 }  // namespace plait

@@ -78,6 +78,7 @@ const LayerKind kSageLayer{
     .defaults = {2, 64, 1, 0.5f, "relu", NormKind::none, 0.01, 5e-4, false, Pool::mean},
     .make = make_sage_layer,
     .plan = plan_of_sage,
-    .moves_rows = takes_extremum};
+    .moves_rows = takes_extremum,
+    .has_aggregation = true};
 
 }  // namespace plait

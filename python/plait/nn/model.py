@@ -10,9 +10,11 @@ from torch_geometric.nn.dense.linear import Linear
 
 from plait._edges.inputs import as_tensor, whole_number
 from plait.nn.gat_conv import GATConv
+from plait.nn.gatv2_conv import GATv2Conv
 from plait.nn.gcn_conv import GCNConv
 from plait.nn.gin_conv import GINConv
 from plait.nn.sage_conv import SAGEConv
+from plait.nn.transformer_conv import TransformerConv
 
 
 def _check_type(field, value):
@@ -34,7 +36,7 @@ class ModelConfig:
     """The settings of a model: the options of `plait train` under their names, and the widths of x
     (inputs) and of the scores (outputs)."""
 
-    kind: str  # gcn, mlp, sage, gin or gat
+    kind: str  # gcn, mlp, sage, gin, gat, gatv2 or transformer
     inputs: int
     outputs: int
     layers: int = 2
@@ -69,7 +71,7 @@ class ModelConfig:
         for name in ("inputs", "outputs", "layers", "hidden", "heads", "output_heads"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; use 1 or more")
-        if self.kind == "gat" and self.layers > 1 and self.hidden % self.heads:
+        if self.kind in _ATTENTION and self.layers > 1 and self.hidden % self.heads:
             raise ValueError(
                 f"hidden={self.hidden} cannot be shared by {self.heads} heads; use a multiple"
             )
@@ -141,10 +143,19 @@ def _norms_of(config):
     return [] if config.norm == "none" else [config.norm]
 
 
-def _gat(config, in_channels, out_channels, is_last):
+def _attention(config, in_channels, out_channels, is_last):
+    conv, of_kind = _ATTENTION[config.kind]
     heads = config.output_heads if is_last else config.heads
-    return GATConv(in_channels, out_channels if is_last else out_channels // heads, heads,
-                   concat=not is_last, negative_slope=config.slope, dropout=config.dropout)
+    return conv(in_channels, out_channels if is_last else out_channels // heads, heads,
+                concat=not is_last, dropout=config.dropout, **of_kind(config))
+
+
+# Kind -> its layer, and a function of config that makes arguments which others lack.
+_ATTENTION = {
+    "gat": (GATConv, lambda config: {"negative_slope": config.slope}),
+    "gatv2": (GATv2Conv, lambda config: {"negative_slope": config.slope}),
+    "transformer": (TransformerConv, lambda config: {}),
+}
 
 
 # Kind -> function of (config, input width, output width, whether it is the last) that makes a
@@ -154,7 +165,7 @@ _CONVS = {
     "mlp": lambda config, wide, out, is_last: _Linear(wide, out),
     "sage": lambda config, wide, out, is_last: SAGEConv(wide, out, config.aggregation),
     "gin": lambda config, wide, out, is_last: GINConv(_Perceptron(config, wide, out)),
-    "gat": _gat,
+    **dict.fromkeys(_ATTENTION, _attention),
 }
 
 
