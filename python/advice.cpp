@@ -131,9 +131,10 @@ std::vector<std::string> choose_route(const Tensor& edge_index, std::int64_t num
     RouteQuestion& question = run.question;
     question.route =
         choose({.strategy = strategy.empty() ? Strategy::automatic : parse_strategy(strategy),
-                .wire = parse_wire(way[2]),
+                .wire = parsed("wire", way[2], parse_wire),
                 .gpu = device.is_cuda()});
-    if (!partition.empty()) question.route.partition = parse_partition_scheme(partition);
+    if (!partition.empty())
+      question.route.partition = parsed("partition", partition, parse_partition_scheme);
     question.open_strategy = strategy.empty() || parse_strategy(strategy) == Strategy::automatic;
     question.open_partition = partition.empty();
     question.rows = rows;
@@ -141,7 +142,7 @@ std::vector<std::string> choose_route(const Tensor& edge_index, std::int64_t num
     const OnGpuOf gpu(gpu_count() > 0 ? device : torch::Device(torch::kCPU));
     if (device.is_cuda() && gpu_count() > 0) take_measured_machine(world);
     const std::vector<std::uint64_t> free = free_of_ranks(world, device.is_cuda(), all);
-    const ReorderMethod method = parse_reorder_method(way[3]);
+    const ReorderMethod method = parsed("reorder", way[3], parse_reorder_method);
     std::string text;
     on_all_or_none(world, [&] {
       if (world.rank() == 0) text = chosen({edge_index, num_nodes, edge_weight}, run, free, method);
@@ -157,15 +158,18 @@ std::vector<std::string> choose_route(const Tensor& edge_index, std::int64_t num
 // all strategies are possible.
 void check_way(const std::string& strategy, const std::string& wire) {
   with_python_errors([&] {
-    choose({.strategy = parse_strategy(strategy), .wire = parse_wire(wire), .gpu = true});
+    choose({.strategy = parse_strategy(strategy),
+            .wire = parsed("wire", wire, parse_wire),
+            .gpu = true});
   });
 }
 
 // Tells whether rows themselves come to edges by a strategy, as they are.
 bool brings_rows(const std::string& strategy, const std::string& wire, torch::Device device) {
   return with_python_errors([&] {
-    const Route route = choose(
-        {.strategy = parse_strategy(strategy), .wire = parse_wire(wire), .gpu = device.is_cuda()});
+    const Route route = choose({.strategy = parse_strategy(strategy),
+                                .wire = parsed("wire", wire, parse_wire),
+                                .gpu = device.is_cuda()});
     return route.placement().brings_rows && route.wire == DType::f32;
   });
 }

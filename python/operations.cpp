@@ -135,8 +135,9 @@ Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
     require<UsageError>(loop_weight == 1 || edge_weight.has_value(),
                         "loop_weight is {}, but the edges have no weights; give edge_weight",
                         loop_weight);
-    const Route route{
-        .strategy = parse_strategy(strategy), .wire = parse_wire(wire), .gpu = place.is_cuda()};
+    const Route route{.strategy = parse_strategy(strategy),
+                      .wire = parsed("wire", wire, parse_wire),
+                      .gpu = place.is_cuda()};
     const ThreadCount threads(thread_share());
     const std::lock_guard lock(operation_mutex());
     World& world =
@@ -170,7 +171,7 @@ std::tuple<c10::Dict<std::string, Tensor>, std::vector<std::string>> read(
     const ThreadCount threads(thread_share());
     std::vector<std::string> warnings;
     const ReadOptions options{.vertices = static_cast<std::uint64_t>(vertices),
-                              .first_line = parse_first_line(first_line),
+                              .first_line = parsed("first-line", first_line, parse_first_line),
                               .directed = directed,
                               .warnings_to = &warnings};
     return std::tuple(tensors_of(with_first_numbers(read_dataset(path, options))), warnings);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "plait/base/error.h"
+#include "plait/base/setting.h"
 #include "plait/kernels/dropout.h"
 #include "plait/nn/operations/graph_handle.h"
 #include "plait/partition/partition.h"
@@ -117,6 +118,17 @@ auto with_python_errors(Body body) {
     C10_THROW_ERROR(OutOfMemoryError, error.what());
   } catch (const Error& error) {
     C10_THROW_ERROR(Error, error.what());
+  }
+}
+
+// Returns parse(word). The error of a word that is not known begins with the argument: "wire='x':
+// ".
+template <class Parse>
+auto parsed(std::string_view argument, const std::string& word, Parse parse) {
+  try {
+    return parse(word);
+  } catch (const UsageError& error) {
+    throw UsageError(setting(argument, word) + ": " + error.what());
   }
 }
 

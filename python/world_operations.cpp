@@ -181,11 +181,11 @@ std::string fingerprint(const Tensor& t) {
 // --- owners of nodes ---
 
 void check_partition(const std::string& scheme) {
-  with_python_errors([&] { parse_partition_scheme(scheme); });
+  with_python_errors([&] { parsed("partition", scheme, parse_partition_scheme); });
 }
 
 void check_reorder(const std::string& method) {
-  with_python_errors([&] { parse_reorder_method(method); });
+  with_python_errors([&] { parsed("reorder", method, parse_reorder_method); });
 }
 
 // Collective. If there is a method, the graph is renumbered by it: the numbers of the partition's
@@ -195,8 +195,8 @@ PartitionRef partition_of_edges(const Tensor& edge_index, std::int64_t num_nodes
                                 const std::string& reorder) {
   return with_python_errors([&] {
     const ThreadCount threads(thread_share());
-    const PartitionScheme parsed = parse_partition_scheme(scheme);
-    const ReorderMethod method = parse_reorder_method(reorder);
+    const PartitionScheme cut = parsed("partition", scheme, parse_partition_scheme);
+    const ReorderMethod method = parsed("reorder", reorder, parse_reorder_method);
     World& world = current_world();
     AnyCsr csr;
     bool symmetric = false;
@@ -209,7 +209,7 @@ PartitionRef partition_of_edges(const Tensor& edge_index, std::int64_t num_nodes
     std::optional<BuiltGraph> built;
     const auto divide = [&] {
       if (!order.empty()) csr = renumbered({.graph = std::move(csr)}, order.span()).graph;
-      partition = make_partition(parsed, csr, world.size());
+      partition = make_partition(cut, csr, world.size());
       partition->set_numbers(std::move(order));
       // The graph is kept if it takes little of the free memory.
       constexpr std::uint64_t kMostOfAnEdge = 12, kOfAVertex = 8;  // bytes

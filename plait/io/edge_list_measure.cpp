@@ -42,11 +42,13 @@ void count(const TextInput& input, Layout& layout, std::size_t begin, std::size_
   for (const std::uint64_t most : largest) layout.largest = std::max(layout.largest, most);
 }
 
+// Tells whether vertex 0 stands in a line behind the first chunk, which is the first line's.
 bool names_vertex_0(const TextInput& input, const Layout& layout) {
+  const std::vector<std::string_view> others(layout.chunks.begin() + 1, layout.chunks.end());
   std::atomic<bool> found{false};
-  for_each_chunk(layout.chunks, "counting", [&](std::size_t i) {
+  for_each_chunk(others, "counting", [&](std::size_t i) {
     bool here = false;
-    for_each_line(input, layout, layout.chunks[i],
+    for_each_line(input, layout, others[i],
                   [&](const Line& line) { here |= line.source == 0 || line.target == 0; });
     if (here) found = true;
   });

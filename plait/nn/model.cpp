@@ -9,6 +9,7 @@
 
 #include "plait/base/error.h"
 #include "plait/base/profile.h"
+#include "plait/base/setting.h"
 #include "plait/nn/operations/share_rows.h"
 #include "plait/plan/choose.h"
 
@@ -38,8 +39,9 @@ void check(const ModelConfig& c) {
   require<UsageError>((c.task == TaskKind::graph_label) == (c.pool != Pool::none),
                       "pool '{}' does not go with {} scores", to_string(c.pool), to_string(c.task));
   require<UsageError>((c.layers == 1 && c.pool == Pool::none) || c.hidden % c.heads == 0,
-                      "{} hidden features cannot be shared by {} heads; use a multiple", c.hidden,
-                      c.heads);
+                      "{} hidden features cannot be shared by {} heads; give a multiple as {}, or "
+                      "other {}",
+                      c.hidden, c.heads, setting("hidden"), setting("heads"));
   require<UsageError>(c.aggregation == "mean" || c.aggregation == "max" || c.aggregation == "min",
                       "aggregation '{}' is unknown; use mean, max or min", c.aggregation);
   require<UsageError>(c.activation == "relu" || c.activation == "elu",

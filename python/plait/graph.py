@@ -138,8 +138,10 @@ class Graph:
         if vertices is not None and count < 1:
             raise ValueError(f"vertices is {vertices}, but a graph has at least 1")
         word("first_line", first_line)
+        if not isinstance(directed, bool):
+            raise TypeError(f"directed is {directed!r}; use True or False")
         with file_errors(path):
-            fields, warnings = ops.read_dataset(os.fspath(path), count, bool(directed), first_line)
+            fields, warnings = ops.read_dataset(os.fspath(path), count, directed, first_line)
         graph = cls(
             fields["edge_index"], int(fields["num_nodes"]), fields.get("edge_weight"), partition,
             strategy, reorder, wire,

@@ -61,6 +61,8 @@ TEST(EdgeListHead, CountsThatFitAreNoEdge) {
   EXPECT_EQ(from_one.vertices, 5u);
   EXPECT_THAT(from_one.original_ids, ElementsAre(1, 2, 3, 4, 5));
   EXPECT_THAT(from_one.notes, HasSubstr("5 vertices, 1 to 5,"));
+  EXPECT_EQ(read("5 5 3\n1 2\n2 3\n5 1\n").vertices, 5u) << "other columns, from 1";
+  EXPECT_EQ(read("5 3\n1 2 .5\n2 3 1\n5 1 2\n", {.first_line = FirstLine::counts}).edges, 3u);
 }
 
 TEST(EdgeListHead, CountsThatDoNotFitAreAnEdge) {

@@ -376,3 +376,15 @@ def test_files_that_are_none(tmp_path):
     with pytest.raises(ValueError, match="text") as error:
         plait.load_checkpoint(tmp_path / "text")
     one_line(error)
+
+
+@pytest.mark.parametrize("kind", ["gcn", "gat", "transformer"])
+def test_a_layer_with_fewer_numbers_than_hidden_features_would_be(tmp_path, kind):
+    """With one layer, nothing is as wide as the settings say that rows between layers would be."""
+    graph = plait.Graph(torch.tensor([[0, 1, 2], [1, 2, 0]]), 3)
+    model = Model(ModelConfig(kind, inputs=1, outputs=2, layers=1, hidden=4096, heads=64))
+    plait.save_checkpoint(model, tmp_path / "w.safetensors")
+    x = torch.rand(3, 1)
+    np.savez(tmp_path / "g.npz", edge_index=graph.edge_index.numpy(), x=x.numpy(), y=np.array([0, 1, 0]))
+    wanted = model.eval()(x, graph)
+    assert_close(infer(tmp_path / "g.npz", tmp_path / "w.safetensors", tmp_path), wanted)

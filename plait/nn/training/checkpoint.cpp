@@ -266,9 +266,11 @@ Model load_model(const TensorFile& file, const std::string& path, const torch::D
   std::uint64_t held = 0;
   for (const NamedTensor& tensor : file.tensors) held += tensor.values.size();
   const auto claims = [&](std::int64_t n) { return n < 1 || static_cast<std::uint64_t>(n) > held; };
+  // A single layer of scores has no array that is `hidden` wide, or of as many heads as others.
+  const bool between = config.layers > 1 || config.pool != Pool::none;
   if (config.layers < 1 || static_cast<std::size_t>(config.layers) > file.tensors.size() ||
-      claims(config.hidden) || claims(config.inputs) || claims(config.outputs) ||
-      claims(config.heads) || claims(config.output_heads))
+      claims(config.inputs) || claims(config.outputs) || claims(config.output_heads) ||
+      (between && (claims(config.hidden) || claims(config.heads))))
     throw InputError(path, "metadata", "sizes differ from the arrays' sizes",
                      "use a checkpoint that plait train wrote");
   Model model = from_metadata(path, [&] {
@@ -360,7 +362,8 @@ TrainingState resume_checkpoint(const TensorFile& file, const std::string& path,
                        fmt::format("value {} is not this run's {}", found, wanted),
                        "resume with the settings of the checkpoint");
   };
-  check_setting("task");  // first: it tells more than sizes that also differ
+  // First: they tell more than sizes and settings that also differ.
+  for (const char* key : {"task", "kind"}) check_setting(key);
   for (const auto& [key, wanted] : settings) check_setting(key);
   check_graph(file, path, begun.graph);
   TrainingState training{std::move(begun.settings),

@@ -180,6 +180,8 @@ class Model(torch.nn.Module):
 
     def __init__(self, config):
         super().__init__()
+        if not isinstance(config, ModelConfig):
+            raise TypeError(f"config is {config!r}; give a plait.nn.ModelConfig")
         self.config = config
         widths = config.widths()
         pairs = list(zip(widths, widths[1:]))
