@@ -15,7 +15,10 @@
 #include "plait/base/gpu.h"
 #include "plait/base/profile.h"
 #include "plait/base/timer.h"
-#include "plait/nn/training/trainer_state.h"
+#include "plait/nn/training/sample_room.h"
+#include "plait/nn/training/sampled_batches.h"
+#include "plait/nn/training/trainable.h"
+#include "plait/nn/training/training_run.h"
 #include "plait/world/phase.h"
 
 namespace plait {
@@ -24,97 +27,138 @@ namespace {
 // Batches, the first of epoch 0, whose counts tell how large the room is to be.
 constexpr std::int64_t kSeen = 32;
 
-}  // namespace
+class SampledSteps : public EpochSteps {
+ public:
+  SampledSteps(TrainingRun& run, const Dataset& dataset, const Partition& partition)
+      : run_(run),
+        batches_(run.world, dataset, partition, run.config, split_of(dataset, run.config).span(),
+                 run.config.route.gpu
+                     ? sampled_bytes_ahead(dataset, partition, run.config, run.placing.rank())
+                     : 0) {}
 
-bool Trainer::State::any_stops() {
-  double wants = asked_to_stop != nullptr && asked_to_stop->load() ? 1 : 0;
-  world.all_reduce_sum(std::span(&wants, 1));
+  std::int64_t count() const override { return batches_.steps(); }
+  void begin_at(std::int64_t) override {}
+  void prepare() override {
+    if (!recorder_) record();
+  }
+  std::optional<double> take(int epoch, const std::atomic<bool>& stop) override;
+  void forget_graph() override {}  // runs on samples try no ways
+  std::int64_t replayed() const override { return replayed_; }
+
+ private:
+  // Collective. Tells whether any rank was asked to stop.
+  bool any_stops(const std::atomic<bool>& stop) const;
+  // Takes step `number` of the run's and adds the losses of this rank's examples to `sum`.
+  void step(std::int64_t number, torch::Tensor& sum);
+  // Compute the gradients of this rank on a batch, and return the loss, the sum over its examples.
+  torch::Tensor compute(const SampledBatch& batch);
+  torch::Tensor replay(const SampledBatch& batch);  // that fits into the room
+  // Computes them on the batch in the room, with the loss in `step_loss_`.
+  void compute_in_room();
+  // Collective. Makes the room that batches move into, and records the step on it, if there may be
+  // one. Done before the first batch is taken, while no thread prepares any.
+  void record();
+
+  TrainingRun& run_;
+  SampledBatches batches_;
+  std::optional<SampleRoom> room_;
+  std::optional<Recorder> recorder_;
+  torch::Tensor step_loss_;  // of the recorded work
+  std::int64_t replayed_ = 0;
+};
+
+bool SampledSteps::any_stops(const std::atomic<bool>& stop) const {
+  double wants = stop.load() ? 1 : 0;
+  run_.world.all_reduce_sum(std::span(&wants, 1));
   return wants > 0;
 }
 
-std::optional<double> Trainer::State::sampled_steps(int epoch) {
+std::optional<double> SampledSteps::take(int epoch, const std::atomic<bool>& stop) {
   const BackwardHere here;
-  AddTime time(step_seconds);
+  TrainingState& training = run_.training;
+  const World& world = run_.world;
+  AddTime time(run_.costs.seconds);
   const Stopwatch watch;
   const EpochUnderWay begun = std::exchange(training.under_way, {});
   torch::Tensor sum = torch::full({}, begun.loss_of(world.rank(), world.size()),
-                                  torch::dtype(torch::kFloat64).device(device));
+                                  torch::dtype(torch::kFloat64).device(run_.device));
   double saving = 0;  // seconds
   const auto note = [&](std::int64_t taken) {
     const auto loss = sum.item<double>();  // waits for all that a GPU was given to do
-    graph->check();
-    note_under_way(taken, begun.milliseconds + (watch.seconds() - saving) * 1e3, loss);
+    run_.graph->check();
+    run_.note_under_way(taken, begun.milliseconds + (watch.seconds() - saving) * 1e3, loss);
   };
   for (std::int64_t i = begun.steps; i < training.steps; ++i) {
-    if (any_stops()) {
+    if (any_stops(stop)) {
       if (i > 0) note(i);
-      step_seconds -= saving;
+      run_.costs.seconds -= saving;
       return std::nullopt;
     }
-    if (i > begun.steps && config.sampled->saves_before(i)) {
+    if (i > begun.steps && run_.config.sampled->saves_before(i)) {
       AddTime pause(saving);
       note(i);
-      save();
+      run_.save();
     }
-    sampled_step(epoch * training.steps + i, sum);
+    step(epoch * training.steps + i, sum);
   }
   const auto total = sum.item<double>();
-  graph->check();
+  run_.graph->check();
   training.under_way = {};
-  step_seconds -= saving;
+  run_.costs.seconds -= saving;
   return total;
 }
 
-void Trainer::State::sampled_step(std::int64_t number, torch::Tensor& sum) {
-  const SampledBatch batch = batches->batch(number, graph);
-  const bool replays = room && room->fits(batch);
+void SampledSteps::step(std::int64_t number, torch::Tensor& sum) {
+  const SampledBatch batch = batches_.batch(number, run_.graph);
+  const bool replays = room_ && room_->fits(batch);
   const torch::Tensor loss = replays ? replay(batch) : compute(batch);
-  descend();
+  run_.descend();
   sum.add_(loss);
-  graph->about_to_wait();  // the thread that prepares batches waits for this work
-  graph->check();
+  run_.graph->about_to_wait();  // the thread that prepares batches waits for this work
+  run_.graph->check();
   for (const GraphRef& sample : batch.graphs) {
-    cost.summing += sample->cost().summing;
-    cost.fetching += sample->cost().fetching;
+    run_.costs.cost.summing += sample->cost().summing;
+    run_.costs.cost.fetching += sample->cost().fetching;
   }
 }
 
-torch::Tensor Trainer::State::replay(const SampledBatch& batch) {
-  room->take(batch);
-  room_recorder->run(Recorder::step, [&] { compute_in_room(); });
-  ++replayed_steps;
-  return step_loss;
+torch::Tensor SampledSteps::replay(const SampledBatch& batch) {
+  room_->take(batch);
+  recorder_->run(Recorder::step, [&] { compute_in_room(); });
+  ++replayed_;
+  return step_loss_;
 }
 
-torch::Tensor Trainer::State::compute(const SampledBatch& batch) {
+torch::Tensor SampledSteps::compute(const SampledBatch& batch) {
   const torch::Tensor scores =
-      model.forward(batch.input, batch.graphs, {&dropout, batch.step}, true);
+      run_.learner.model.forward(batch.input, batch.graphs, {&run_.dropout, batch.step}, true);
   const torch::Tensor loss =
-      task.losses(scores, batch.targets, batch.graphs.back()).sum(torch::kFloat64);
-  differentiate(loss, torch::full({}, 1 / batch.examples, loss.options()));
+      run_.task.losses(scores, batch.targets, batch.graphs.back()).sum(torch::kFloat64);
+  run_.learner.differentiate(loss, torch::full({}, 1 / batch.examples, loss.options()));
   return loss.detach();
 }
 
-void Trainer::State::compute_in_room() {
+void SampledSteps::compute_in_room() {
   const torch::Tensor scores =
-      model.forward(room->input(), room->graphs(), room->dropout_step(), true);
-  const torch::Tensor loss = task.losses(scores, room->targets(), room->graphs().back())
-                                 .masked_fill(room->left_over(), 0)
+      run_.learner.model.forward(room_->input(), room_->graphs(), room_->dropout_step(), true);
+  const torch::Tensor loss = run_.task.losses(scores, room_->targets(), room_->graphs().back())
+                                 .masked_fill(room_->left_over(), 0)
                                  .sum(torch::kFloat64);
-  differentiate(loss, room->share());
-  step_loss = loss.detach();
+  run_.learner.differentiate(loss, room_->share());
+  step_loss_ = loss.detach();
 }
 
-void Trainer::State::record_samples() {
+void SampledSteps::record() {
   const BackwardHere here;
-  const bool wanted = records_samples(config, input.is_sparse(), placing.size()) && !profiling();
-  room_recorder.emplace(*graph, wanted);
+  const bool wanted =
+      records_samples(run_.config, run_.input.is_sparse(), run_.placing.size()) && !profiling();
+  recorder_.emplace(*run_.graph, wanted);
   if (!wanted) return;
   const Timed timed("record a step");
   const auto compute_again = [&] { compute_in_room(); };
   bool fits = true;
   try {
-    const SampledBatch first = batches->trial(0, graph);
+    const SampledBatch first = batches_.trial(0, run_.graph);
     compute(first);  // tells along which layers' edges gradients go
     std::vector<std::vector<SampleCounts>> seen(first.graphs.size());
     const auto see = [&](const SampledBatch& batch) {
@@ -122,24 +166,30 @@ void Trainer::State::record_samples() {
       for (std::size_t l = 0; l < counts.size(); ++l) seen[l].push_back(counts[l]);
     };
     see(first);
-    for (std::int64_t step = 1; step < std::min(kSeen, training.steps); ++step)
-      see(batches->trial(step, graph));
+    for (std::int64_t step = 1; step < std::min(kSeen, count()); ++step)
+      see(batches_.trial(step, run_.graph));
     std::vector<SampleCounts> rooms;
     for (const std::vector<SampleCounts>& of_layer : seen) rooms.push_back(room_for(of_layer));
-    room.emplace(first, rooms, graph, dropout);
-    room->take(first);
-    for (int k = 0; k < Recorder::kCallsBefore; ++k)
-      room_recorder->run(Recorder::step, compute_again);
+    room_.emplace(first, rooms, run_.graph, run_.dropout);
+    room_->take(first);
+    for (int k = 0; k < Recorder::kCallsBefore; ++k) recorder_->run(Recorder::step, compute_again);
   } catch (const c10::OutOfMemoryError&) {
     fits = false;
   } catch (const DoesNotFitError&) {
     fits = false;
   }
-  if (all_can_record(placing, fits)) room_recorder->run(Recorder::step, compute_again);
-  if (room_recorder->replays(Recorder::step)) return;
-  step_loss.reset();
-  room.reset();
+  if (all_can_record(run_.placing, fits)) recorder_->run(Recorder::step, compute_again);
+  if (recorder_->replays(Recorder::step)) return;
+  step_loss_.reset();
+  room_.reset();
   release_gpu_caches();
+}
+
+}  // namespace
+
+std::unique_ptr<EpochSteps> make_sampled_steps(TrainingRun& run, const Dataset& dataset,
+                                               const Partition& partition) {
+  return std::make_unique<SampledSteps>(run, dataset, partition);
 }
 
 }  // namespace plait

@@ -12,30 +12,31 @@
 #include "plait/base/setting.h"
 #include "plait/nn/training/epochs.h"
 #include "plait/nn/training/trainable.h"
-#include "plait/nn/training/trainer_state.h"
+#include "plait/nn/training/training_run.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/world/gather.h"
 #include "plait/world/phase.h"
 
 namespace plait {
 
-TrainResult Trainer::State::summary(bool interrupted) {
+TrainResult TrainingRun::summary(bool interrupted) {
   TrainResult result{
       .epochs = training.history, .metric = metric_kind, .best_epoch = training.best_epoch};
   result.interrupted = interrupted;
   if (config.sampled) result.structure = config.sampled->structure;
-  result.replayed_steps = replayed_steps;
+  result.replayed_steps = steps->replayed();
   result.steps = training.under_way.steps;
   result.steps_per_epoch = training.steps;
   result.way = {config.route.strategy, config.passes};
   result.epoch_ms = median_milliseconds(training.history);
   // The share is the mean over ranks; the bytes are those of the rank with the most.
+  RankCost& cost = costs.cost;
   const double communicating = cost.fetching + cost.waiting + cost.gradients;
-  double share = step_seconds > 0 ? communicating / step_seconds / world.size() : 0;
+  double share = costs.seconds > 0 ? communicating / costs.seconds / world.size() : 0;
   world.all_reduce_sum(std::span(&share, 1));
   result.comm_share = share;
-  result.bytes_per_rank = largest_of_all(world, step_bytes);
-  cost.computing = std::max(0.0, step_seconds - communicating - cost.summing);
+  result.bytes_per_rank = largest_of_all(world, costs.bytes);
+  cost.computing = std::max(0.0, costs.seconds - communicating - cost.summing);
   cost.host_memory = peak_memory();
   if (config.route.gpu) cost.gpu_memory = gpu_used_memory();
   const bool known = !config.route.gpu || config.route.placement().store != HaloStore::none;
@@ -43,11 +44,11 @@ TrainResult Trainer::State::summary(bool interrupted) {
   // one host, brings no rows for them.
   const auto ranks = static_cast<std::size_t>(world.size());
   if (&placing != &world)
-    step_bytes_from.assign(ranks, 0);
+    costs.bytes_from.assign(ranks, 0);
   else if (known)
-    step_bytes_from.resize(ranks);
+    costs.bytes_from.resize(ranks);
   result.ranks = gather_values(world, cost);
-  result.bytes_between = gather_vectors(world, step_bytes_from);
+  result.bytes_between = gather_vectors(world, costs.bytes_from);
   return result;
 }
 
@@ -130,34 +131,37 @@ Trainer::Trainer(World& world, const Dataset& dataset, const Partition& partitio
   set_precision(config.precision);
   if (config.route.gpu) at::globalContext().setAllowTF32CuBLAS(config.precision == Precision::tf32);
   on_all_hosts(world, placing, [&] { require_fits(placing, dataset, partition, config); });
-  state_ = std::make_unique<State>(world, dataset, partition, config);
+  run_ = std::make_unique<TrainingRun>(world, dataset, partition, config);
 }
 
 void Trainer::rehearse(const Dataset& dataset, const TrainConfig& config,
                        const std::function<void()>& placed) {
   const auto world = World::alone();
-  State state(*world, dataset, partition_by_vertices(dataset.vertices(), 1), config);
+  TrainingRun run(*world, dataset, partition_by_vertices(dataset.vertices(), 1), config);
   placed();
+  const std::atomic<bool> goes_on{false};
   for (const int epoch : {0, 1}) {
     bool stop = false;
-    state.evaluate(epoch, state.step(epoch), stop);
+    run.evaluate(epoch, *run.steps->take(epoch, goes_on), stop);
   }
 }
 
 Trainer::~Trainer() = default;
 
 double Trainer::step(int number) {
-  require<UsageError>(!state_->batches, "a step of a benchmark takes the whole graph");
-  return state_->step(number) / state_->targets.total(Split::train);
+  require<UsageError>(!run_->config.sampled, "a step of a benchmark takes the whole graph");
+  const std::atomic<bool> goes_on{false};
+  return *run_->steps->take(number, goes_on) / run_->targets.total(Split::train);
 }
 
-std::uint64_t Trainer::bytes_moved() const { return state_->bytes_moved(); }
+std::uint64_t Trainer::bytes_moved() const {
+  return run_->graph->cost().bytes_fetched + run_->world.bytes_sent();
+}
 
 TrainResult Trainer::run(const std::function<void(const EpochResult&)>& each_epoch,
                          const std::atomic<bool>& stop) {
-  State& s = *state_;
+  TrainingRun& s = *run_;
   const auto first = static_cast<int>(s.training.history.size());
-  s.asked_to_stop = &stop;
   bool stopped = false;
   Trials trials(s.world, s.config.trials, {s.warm_up(), s.setting_up});
   for (int epoch = first; epoch < s.config.epochs && !stopped &&
@@ -165,14 +169,14 @@ TrainResult Trainer::run(const std::function<void(const EpochResult&)>& each_epo
        ++epoch) {
     const Phase phase(fmt::format("epoch {}", epoch), "epoch");
     trials.before_epoch([&](const TrialWay& way, bool fits) { return s.place_anew(way, fits); });
-    const double before = s.step_seconds, earlier = s.training.under_way.milliseconds;
-    const std::optional<double> loss = s.counted_step(epoch);
+    const double before = s.costs.seconds, earlier = s.training.under_way.milliseconds;
+    const std::optional<double> loss = s.counted_steps(epoch, stop);
     stopped = !loss || stop.load();
     if (!loss) break;
     EpochResult result = s.evaluate(epoch, *loss, stopped);
     require_finite(result, s.training.steps > 1);
-    trials.after_epoch(s.step_seconds - before, s.config.epochs - epoch - 1);
-    result.milliseconds = earlier + (s.step_seconds - before) * 1e3;
+    trials.after_epoch(s.costs.seconds - before, s.config.epochs - epoch - 1);
+    result.milliseconds = earlier + (s.costs.seconds - before) * 1e3;
     s.training.history.push_back(result);
     s.keep_best(result);
     each_epoch(result);

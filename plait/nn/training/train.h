@@ -23,6 +23,8 @@
 
 namespace plait {
 
+struct TrainingRun;  // training_run.h
+
 struct EpochResult {
   int epoch = 0;  // from 0
   double loss = 0;
@@ -108,8 +110,7 @@ class Trainer {
   std::uint64_t bytes_moved() const;
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<TrainingRun> run_;
 };
 
 // Class scores: rows x classes, row major. Rows are vertices by their numbers before renumbering,
