@@ -164,7 +164,7 @@ Moved moved_by(const TrainConfig& config, const Dataset& dataset) {
                 return plan_training(dataset, partition, by_route);
               },
           .model = config.model.kind,
-          .times = 2.0 * config.epochs};  // forward and backward
+          .times = static_cast<double>(moves_per_step(config.model)) * config.epochs};
 }
 
 }  // namespace plait::cli

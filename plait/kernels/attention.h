@@ -31,6 +31,8 @@
 
 namespace plait {
 
+inline constexpr std::uint64_t kMostAttentionHeads = 32;  // on GPUs
+
 // On GPUs, the rows that a group of a cut row keeps for the row's other groups, at most.
 inline constexpr std::uint64_t kAttentionRecord = 2;
 

@@ -8,8 +8,8 @@
 //   a_e = exp(z_e) / sum of exp(z) over the row
 //   y[i, k, :] = sum of m_e a_e v[j, k, :]               m_e: dropout's factor, as in attention.h
 // v is p, or rows of its own. A row without edges becomes 0, and so does its norm, the log of the
-// sum of exp(z). A score of -infinity has no weight; a row whose scores are all -infinity becomes
-// NaN.
+// sum of exp(z). A score of -infinity has no weight. A row whose scores are all -infinity becomes
+// NaN or, if a GPU sums its edges in passes, 0.
 //
 // With c[i, k] = <dy[i, k], y[i, k]> the gradient for z_e is g_e = a_e (m_e <dy[i, k], v[j, k]> -
 // c[i, k]), where a_e = exp(z_e - norm[i, k]). Its sums need the scores of both ends again: those
@@ -25,8 +25,7 @@
 
 namespace plait {
 
-// On GPUs, the rows that a group of a cut row keeps for the row's other groups, at most.
-inline constexpr std::uint64_t kPairRecord = 2;
+inline constexpr std::uint64_t kMostPairFeatures = 512;  // per head, on GPUs
 
 enum class PairScore : std::uint8_t { product, leaky };
 

@@ -256,6 +256,20 @@ bool moves_rows(const ModelConfig& config) {
   return moves != nullptr && moves(config);
 }
 
+std::size_t moves_per_step(const ModelConfig& config) {
+  std::size_t most = 2;  // forward and backward
+  for (const LayerPlan& plan : layer_plans_of(config, false))
+    most = std::max(most, plan.passes.size());
+  return most;
+}
+
+void require_kernels(const ModelConfig& config) {
+  const std::vector<LayerPlan> plans = layer_plans_of(config, false);
+  for (std::size_t l = 0; l < plans.size(); ++l)
+    require<UsageError>(plans[l].refused_on_gpus.empty(), "layer {} of {}: {}", l, config.kind,
+                        plans[l].refused_on_gpus);
+}
+
 void require_wire_used(const ModelConfig& config, bool sparse_input, const Route& route,
                        int ranks) {
   require_wire_used(route, ranks);

@@ -31,6 +31,10 @@ std::vector<LayerPlan> layer_plans_of(const ModelConfig& config, bool sparse_inp
 std::vector<std::uint64_t> moved_widths_of(const ModelConfig& config, bool sparse_input);
 // Tells whether such a model needs rows themselves at its edges, and not only their sums.
 bool moves_rows(const ModelConfig& config);
+// Returns how often rows cross for one layer in a step of training, at the most.
+std::size_t moves_per_step(const ModelConfig& config);
+// Throws UsageError if GPUs lack a kernel for one of the model's layers.
+void require_kernels(const ModelConfig& config);
 // Throws a UsageError if rows are to cross as less than fp32, but sums of the model's move none
 // between so many ranks.
 void require_wire_used(const ModelConfig& config, bool sparse_input, const Route& route, int ranks);

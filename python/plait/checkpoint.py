@@ -69,9 +69,20 @@ def load_checkpoint(path, model=None):
     if model is not None:
         made = f"make the model as the checkpoint says: {_in_words(config)}"
         _check_names(f"{path}: the checkpoint", state, "the model", _state_of(model), made)
+        _check_heads(path, model, config, made)
         model.load_state_dict(state)
         _tell_normalisation(path, model, config)
     return Checkpoint(config, state)
+
+
+def _check_heads(path, model, config, remedy):
+    """Raises ValueError if a layer has other heads than the checkpoint: shapes do not always tell."""
+    convs = list(getattr(model, "convs", ()))
+    for layer, conv in enumerate(convs if config.kind in _WITH_HEADS else ()):
+        heads = config.output_heads if layer + 1 == config.layers else config.heads
+        if getattr(conv, "heads", heads) != heads:
+            raise ValueError(f"{path}: the checkpoint has {heads} heads in convs.{layer}, but the model has {conv.heads}; "
+                             f"{remedy}")
 
 
 def _tell_normalisation(path, model, config):
@@ -258,6 +269,9 @@ def _read_off(model, settings):
     if kind == "sage":
         found["aggregation"] = first.aggr
     if kind in _WITH_HEADS:
+        if any(conv.heads != first.heads for conv in convs[:-1]):  # the shapes of a TransformerConv do not tell
+            raise ValueError(f"convs have {', '.join(str(conv.heads) for conv in convs[:-1])} heads; the program's models "
+                             "have as many in all layers but the last")
         if not all(conv.concat for conv in convs[:-1]) or last.concat and last.heads > 1:
             raise ValueError(f"heads of the program's {kind} stand side by side (concat=True), "
                              "except in the last layer, which takes their mean")

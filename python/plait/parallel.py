@@ -137,7 +137,7 @@ class ModelCalls:
         self.steps, self.compared = StepCounter(), 0
 
     def catch_up(self, calls, compared):
-        """Counts as the rank does that has called the model most often."""
+        """Counts as the ranks do that have called the model most often, in all and with gradients."""
         self.steps.advance(calls - self.steps.calls)
         self.compared = compared
 

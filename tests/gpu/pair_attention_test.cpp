@@ -155,6 +155,18 @@ TEST(GpuPairAttention, LargeScores) {
             1e-4);
 }
 
+TEST(GpuPairAttention, ScoresOfMinusInfinityHaveNoWeight) {
+  const PairCase c = test::masked_pair_case(), whole = test::wholly_masked_pair_case();
+  const PairOut expected = c.reference();
+  for (const std::size_t passes : {1, 2, 5})
+    for (const std::uint32_t most : {32u, 2048u})
+      for (const bool gradient : {false, true})
+        expect_near(OnGpu(c).forward({most, passes}, gradient).y, expected.y, c.edges.graph, 1e-5);
+  EXPECT_TRUE(std::isnan(OnGpu(whole).forward({}).y[0]));
+  EXPECT_TRUE(std::isnan(OnGpu(whole).forward({}, false).y[0]));
+  EXPECT_EQ(OnGpu(whole).forward({2048, 2}).y[0], 0);
+}
+
 TEST(GpuPairAttention, SameBitsEachTime) {
   for (const PairShape& kind : kPairShapes) {
     const PairCase c(random_both_ways(100, 30000, 5),

@@ -179,6 +179,16 @@ TEST(PairAttention, LargeScores) {
         {random_both_ways(30, 3000, 2), {.shape = pair_shape(kind, 2, 5), .scores = 200}}, 1e-4);
 }
 
+TEST(PairAttention, ScoresOfMinusInfinityHaveNoWeight) {
+  const PairCase c = test::masked_pair_case();
+  PairOut out;
+  apply(c.forward(out));
+  expect_near(out.y, c.reference().y, c.edges.graph, 1e-5);
+  apply(test::wholly_masked_pair_case().forward(out));
+  EXPECT_TRUE(std::isnan(out.y[0]));
+  EXPECT_EQ(out.y[1], 0);
+}
+
 TEST(PairAttention, BitsDoNotDependOnThreads) {
   const int before = omp_get_max_threads();
   for (const PairShape& kind : kPairShapes) {
@@ -191,6 +201,8 @@ TEST(PairAttention, BitsDoNotDependOnThreads) {
       gradients.push_back(gradient_of(c));
     }
     EXPECT_EQ(outs[0].y, outs[1].y);
+    EXPECT_EQ(outs[0].norm, outs[1].norm);
+    EXPECT_EQ(gradients[0].df, gradients[1].df);
     EXPECT_EQ(gradients[0].dq, gradients[1].dq);
     EXPECT_EQ(gradients[0].dp, gradients[1].dp);
     EXPECT_EQ(gradients[0].dv, gradients[1].dv);

@@ -388,3 +388,25 @@ def test_a_layer_with_fewer_numbers_than_hidden_features_would_be(tmp_path, kind
     np.savez(tmp_path / "g.npz", edge_index=graph.edge_index.numpy(), x=x.numpy(), y=np.array([0, 1, 0]))
     wanted = model.eval()(x, graph)
     assert_close(infer(tmp_path / "g.npz", tmp_path / "w.safetensors", tmp_path), wanted)
+
+
+def test_heads_that_shapes_do_not_tell(tmp_path):
+    """The matrices of a TransformerConv are as large with other heads."""
+    def model(*heads):
+        layers = Model(ModelConfig("transformer", inputs=6, outputs=3, layers=3, hidden=8, heads=2))
+        layers.convs = torch.nn.ModuleList([TransformerConv(6, 8 // heads[0], heads[0]),
+                                            TransformerConv(8, 8 // heads[1], heads[1]),
+                                            TransformerConv(8, 3, heads[2], concat=False)])
+        return layers
+
+    class Other(torch.nn.Module):
+        def __init__(self, convs):
+            super().__init__()
+            self.convs, self.act = convs, torch.nn.ReLU()
+
+    with pytest.raises(ValueError, match="convs have 2, 4 heads"):
+        plait.save_checkpoint(Other(model(2, 4, 1).convs), tmp_path / "w.safetensors")
+    plait.save_checkpoint(Other(model(2, 2, 1).convs), tmp_path / "w.safetensors")
+    with pytest.raises(ValueError, match=r"has 2 heads in convs\.1, but the model has 4"):
+        plait.load_checkpoint(tmp_path / "w.safetensors", model(2, 4, 1))
+    plait.load_checkpoint(tmp_path / "w.safetensors", model(2, 2, 1))

@@ -1,6 +1,8 @@
 // Attention of pairs of rows on a graph of one rank, with all that it reads, both ways.
 #pragma once
 
+#include <cmath>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -172,5 +174,22 @@ struct PairCase {
     std::copy_n(&from[i * width], width, &to[at]);
   }
 };
+
+// Scores of the first ten vertices, as sources, are -infinity.
+inline PairCase masked_pair_case() {
+  PairCase c(random_both_ways(30, 400, 6), {.shape = pair_shape(kPairShapes[3], 2, 4)});
+  for (float& factor : c.f) factor = std::abs(factor) + 0.1f;
+  std::fill_n(c.p.begin(), 10 * c.shape.width(), -std::numeric_limits<float>::infinity());
+  c.lay_rows();
+  return c;
+}
+
+// The only score of vertex 0 is -infinity.
+inline PairCase wholly_masked_pair_case() {
+  PairCase c(BothWays(2, {{1, 0, 1}}), {.shape = pair_shape(kPairShapes[3], 1, 1)});
+  c.f = {1}, c.p = {0, -std::numeric_limits<float>::infinity()};
+  c.lay_rows();
+  return c;
+}
 
 }  // namespace plait::test

@@ -15,35 +15,50 @@
 
 #include "plait/kernels/cpu/fast_exp.h"
 #include "plait/kernels/cpu/fold_rows.h"
+#include "plait/kernels/float8.h"
 
 namespace plait {
 namespace {
 
 constexpr std::size_t kBlock = 32;  // edges
-constexpr std::uint64_t kAtOnce = 8;
 // Finite, so that a difference of two is not NaN.
 constexpr float kLeast = std::numeric_limits<float>::lowest();
 
-// Returns the sum of term(0) .. term(count - 1), in an order that their number decides.
-template <class Term>
-[[gnu::always_inline]] inline float sum_of(std::uint64_t count, Term&& term) {
-  float lanes[kAtOnce] = {};
+// All lanes, as FirstLanes has some.
+struct AllLanes {
+  static Float8 load(const float* from) { return Float8::load(from); }
+  static void store(float* to, Float8 value) { value.store(to); }
+};
+
+// Calls eight(column, lanes) for eight columns at a time, the last of which may be fewer.
+template <class Eight>
+[[gnu::always_inline]] inline void by_eights(std::uint64_t count, Eight&& eight) {
   std::uint64_t c = 0;
-  for (; c + kAtOnce <= count; c += kAtOnce)
-    for (std::uint64_t i = 0; i < kAtOnce; ++i) lanes[i] += term(c + i);
-  for (; c < count; ++c) lanes[c % kAtOnce] += term(c);
+  for (; c + kFloat8 <= count; c += kFloat8) eight(c, AllLanes());
+  if (c < count) eight(c, FirstLanes(static_cast<int>(count - c)));
+}
+
+inline float total_of(Float8 sums) {
+  float lanes[kFloat8];
+  sums.store(lanes);
   return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
          ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
 }
 
-float product_of(const float* one, const float* other, std::uint64_t count) {
-  return sum_of(count, [=](std::uint64_t c) { return one[c] * other[c]; });
+inline float product_of(const float* one, const float* other, std::uint64_t count) {
+  Float8 sum = Float8::all(0);
+  by_eights(count, [&](std::uint64_t c, const auto& part) {
+    sum = fma(part.load(one + c), part.load(other + c), sum);
+  });
+  return total_of(sum);
 }
 
 // sums += weight * row
-void add_row(float* __restrict sums, float weight, const float* __restrict row,
-             std::uint64_t count) {
-  for (std::uint64_t c = 0; c < count; ++c) sums[c] += weight * row[c];
+inline void add_row(float* sums, float weight, const float* row, std::uint64_t count) {
+  const Float8 weights = Float8::all(weight);
+  by_eights(count, [&](std::uint64_t c, const auto& part) {
+    part.store(sums + c, fma(weights, part.load(row + c), part.load(sums + c)));
+  });
 }
 
 // The scores of one head of two rows of q and p, and the sums of their derivatives.
@@ -55,30 +70,40 @@ struct Scorer {
     if constexpr (kScore == PairScore::product) {
       return product_of(one, other, count);
     } else {
-      return sum_of(count, [=, this](std::uint64_t c) {
-        const float z = one[c] + other[c];
-        return f[c] * (z > 0 ? z : z * slope);
+      Float8 sum = Float8::all(0);
+      by_eights(count, [&](std::uint64_t c, const auto& part) {
+        const Float8 z = part.load(one + c) + part.load(other + c);
+        sum = fma(part.load(f + c), z * slope_at(z), sum);
       });
+      return total_of(sum);
     }
   }
   // Adds g times the derivative of the score for each column of `one`.
-  void add_derivative(float* __restrict sums, float g, const float* __restrict one,
-                      const float* __restrict other, const float* __restrict f,
+  void add_derivative(float* sums, float g, const float* one, const float* other, const float* f,
                       std::uint64_t count) const {
     if constexpr (kScore == PairScore::product) {
       add_row(sums, g, other, count);
     } else {
-      for (std::uint64_t c = 0; c < count; ++c)
-        sums[c] += g * f[c] * (one[c] + other[c] > 0 ? 1.0f : slope);
+      by_eights(count, [&](std::uint64_t c, const auto& part) {
+        const Float8 z = part.load(one + c) + part.load(other + c);
+        part.store(sums + c,
+                   fma(Float8::all(g) * part.load(f + c), slope_at(z), part.load(sums + c)));
+      });
     }
   }
   // Adds g times the derivative for each column of f.
-  void add_factor(float* __restrict sums, float g, const float* __restrict one,
-                  const float* __restrict other, std::uint64_t count) const {
-    for (std::uint64_t c = 0; c < count; ++c) {
-      const float z = one[c] + other[c];
-      sums[c] += g * (z > 0 ? z : z * slope);
-    }
+  void add_factor(float* sums, float g, const float* one, const float* other,
+                  std::uint64_t count) const {
+    by_eights(count, [&](std::uint64_t c, const auto& part) {
+      const Float8 z = part.load(one + c) + part.load(other + c);
+      part.store(sums + c, fma(Float8::all(g), z * slope_at(z), part.load(sums + c)));
+    });
+  }
+
+ private:
+  // The slope of leaky_relu at each z.
+  Float8 slope_at(Float8 z) const {
+    return if_greater(z, Float8::all(0), Float8::all(1), Float8::all(slope));
   }
 };
 
@@ -92,14 +117,16 @@ class PairKernel {
         heads_(args.shape.heads),
         features_(args.shape.features),
         width_(args.shape.width()),
-        numbers_(heads_ * kBlock) {}
+        numbers_(heads_ * kBlock),
+        factors_(args.dropout.step.active() ? heads_ * kBlock : 0) {}
 
  protected:
   static constexpr bool kAlong = Args::kDirection == Direction::along;
 
-  // Calls block(rows, edges) for the edges of a row, kBlock at a time.
+  // Calls block() for the edges of a row, kBlock at a time.
   template <class Block>
-  void each_block(EdgeOffset begin, EdgeOffset end, RowFetcher& fetcher, Block&& block) {
+  void each_block(std::uint64_t row, EdgeOffset begin, EdgeOffset end, RowFetcher& fetcher,
+                  Block&& block) {
     for (EdgeOffset e = begin; e < end; e += edges_) {
       edges_ = std::min<EdgeOffset>(kBlock, end - e);
       fetcher.fetch(edges_);
@@ -107,25 +134,35 @@ class PairKernel {
         slots_[i] = args_.edges.columns[e + i];
         rows_[i] = args_.edges.x.row(slots_[i]);
       }
+      if (!factors_.empty()) draw(row);
       block();
     }
   }
   // The number of edge i of the block and head k.
   float& number(std::size_t i, std::uint64_t k) { return numbers_[k * kBlock + i]; }
 
-  // Returns dropout's factor of an edge of the block.
-  float factor(std::uint64_t row, std::size_t i, std::uint64_t k) const {
-    const DropoutStep& step = args_.dropout.step;
-    if (!step.active()) return 1;
-    const std::uint64_t here = args_.dropout.row_vertex[row],
-                        there = args_.dropout.slot_vertex[slots_[i]];
-    const auto head = static_cast<std::uint32_t>(k);
-    const Philox::Block four = step.dropout->edge_numbers(
-        kAlong ? here : there, kAlong ? there : here, step.current_epoch(), step.layer, head);
-    return step.dropout->factor(four[k % 4]);
+  // Returns dropout's factor of edge i of the block and head k.
+  float factor(std::size_t i, std::uint64_t k) const {
+    return factors_.empty() ? 1.0f : factors_[k * kBlock + i];
   }
   const float* factors_of(std::uint64_t first) const {
     return kScore == PairScore::leaky ? args_.f + first : nullptr;
+  }
+
+  // Draws the factors of the block's edges, of four heads at once.
+  void draw(std::uint64_t row) {
+    const DropoutStep& step = args_.dropout.step;
+    const std::uint64_t here = args_.dropout.row_vertex[row];
+    for (std::size_t i = 0; i < edges_; ++i) {
+      const std::uint64_t there = args_.dropout.slot_vertex[slots_[i]];
+      for (std::uint64_t k = 0; k < heads_; k += 4) {
+        const Philox::Block four = step.dropout->edge_numbers(
+            kAlong ? here : there, kAlong ? there : here, step.current_epoch(), step.layer,
+            static_cast<std::uint32_t>(k));
+        for (std::uint64_t of = k; of < std::min(k + 4, heads_); ++of)
+          factors_[of * kBlock + i] = step.dropout->factor(four[of - k]);
+      }
+    }
   }
 
   Args args_;
@@ -135,6 +172,7 @@ class PairKernel {
   const float* rows_[kBlock] = {};
   Slot slots_[kBlock] = {};
   std::vector<float> numbers_;
+  std::vector<float> factors_;  // if attention is dropped
 };
 
 // Record: [sum of m exp(z) v | of each head: greatest score | sum of exp(z)].
@@ -149,7 +187,7 @@ class ForwardKernel : public PairKernel<PairForward, kScore> {
             float* record) {
     std::fill_n(record, widths().record, 0.0f);
     std::fill_n(greatest(record), this->heads_, kLeast);
-    this->each_block(begin, end, fetcher, [&] {
+    this->each_block(row, begin, end, fetcher, [&] {
       for (std::uint64_t k = 0; k < this->heads_; ++k) add_head(row, k, record);
     });
   }
@@ -206,8 +244,8 @@ class ForwardKernel : public PairKernel<PairForward, kScore> {
     for (std::size_t i = 0; i < this->edges_; ++i) {
       const float a = fast_exp(this->number(i, k) - most);
       total(record)[k] += a;
-      add_row(sums, this->factor(row, i, k) * a,
-              this->rows_[i] + this->args_.shape.values() + in_row, features);
+      add_row(sums, this->factor(i, k) * a, this->rows_[i] + this->args_.shape.values() + in_row,
+              features);
     }
   }
 };
@@ -240,7 +278,7 @@ class OwnGradientKernel : public GradientKernel<PairOwnGradient, kScore> {
             float* record) {
     const PairOwnGradient& args = this->args_;
     std::fill_n(record, 2 * this->width_, 0.0f);
-    this->each_block(begin, end, fetcher, [&] {
+    this->each_block(row, begin, end, fetcher, [&] {
       for (std::uint64_t k = 0; k < this->heads_; ++k) {
         const std::uint64_t first = k * this->features_, features = this->features_,
                             at = row * this->width_ + first, head = row * this->heads_ + k;
@@ -250,7 +288,7 @@ class OwnGradientKernel : public GradientKernel<PairOwnGradient, kScore> {
           const float a =
               fast_exp(this->scorer_.score(args.q + at, p, f, features) - args.norm[head]);
           const float product = product_of(args.dy + at, p + args.shape.values(), features);
-          const float g = a * (this->factor(row, i, k) * product - args.c[head]);
+          const float g = a * (this->factor(i, k) * product - args.c[head]);
           this->scorer_.add_derivative(record + first, g, args.q + at, p, f, features);
           if (args.df != nullptr)
             this->scorer_.add_factor(record + this->width_ + first, g, args.q + at, p, features);
@@ -272,7 +310,7 @@ class BackwardKernel : public GradientKernel<PairBackward, kScore> {
             float* record) {
     const PairBackward& args = this->args_;
     std::fill_n(record, 2 * this->width_, 0.0f);
-    this->each_block(begin, end, fetcher, [&] {
+    this->each_block(row, begin, end, fetcher, [&] {
       for (std::uint64_t k = 0; k < this->heads_; ++k) {
         const std::uint64_t first = k * this->features_, features = this->features_,
                             at = row * this->width_ + first;
@@ -282,7 +320,7 @@ class BackwardKernel : public GradientKernel<PairBackward, kScore> {
           const float* const dy = q + args.shape.part();
           const float* const tail = this->rows_[i] + 2 * args.shape.part() + k;
           const float a = fast_exp(this->scorer_.score(args.p + at, q, f, features) - tail[0]);
-          const float m = this->factor(row, i, k);
+          const float m = this->factor(i, k);
           const float g = a * (m * product_of(args.v + at, dy, features) - tail[this->heads_]);
           this->scorer_.add_derivative(record + first, g, args.p + at, q, f, features);
           add_row(record + this->width_ + first, m * a, dy, features);

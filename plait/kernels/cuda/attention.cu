@@ -18,8 +18,8 @@
 namespace plait {
 namespace {
 
-constexpr std::uint64_t kMostHeads = 32;  // bits of a mark
-constexpr int kBlocks = 3;                // at least, per SM: leaves enough registers
+static_assert(kMostAttentionHeads <= 32);  // bits of a mark
+constexpr int kBlocks = 3;                 // at least, per SM: leaves enough registers
 
 template <bool kForward, bool kPair, int kVec, int kLanes>
 __global__ void __launch_bounds__(kThreads, kBlocks)
@@ -200,8 +200,9 @@ void set_wide_results(AttentionView& view, float* sum, float* slope_sum) {
 
 // Returns the floats of the records of the groups of cut rows, and what is missing to 16 bytes.
 std::uint64_t record_floats(std::span<const RowGroups> passes, const AttentionShape& shape) {
-  require<UsageError>(shape.heads <= kMostHeads, "{} heads of attention on a GPU are more than {}",
-                      shape.heads, kMostHeads);
+  require<UsageError>(shape.heads <= kMostAttentionHeads,
+                      "{} heads of attention on a GPU are more than {}", shape.heads,
+                      kMostAttentionHeads);
   const std::uint64_t floats = most_partial_sums(passes) * (2 * shape.tail() + 3 * shape.heads);
   return (floats + 3) / 4 * 4;
 }

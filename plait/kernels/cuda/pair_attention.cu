@@ -27,6 +27,7 @@ struct PairView {
   const std::uint32_t* partial_rows;
   std::uint32_t group_count;
   bool merge;                             // results of earlier passes stand
+  bool in_passes;                         // of which there are several
   const EdgeOffset *row_begin, *row_end;  // all edges of each row, of whatever pass
   const Slot* columns;
   const float* x;
@@ -336,18 +337,19 @@ __device__ inline void put_result(float* to, float value, bool merge, float fact
 // Turns the numbers of a pass into those of all edges so far: returns the factor of the pass's
 // sums, sets the factor of results that stand, and the norm. As normalise() of attention_rows.cuh.
 struct PairNorm {
-  float here, before, norm;
+  float here = 0, before = 1, norm = 0;
 
+  PairNorm() = default;
   __device__ PairNorm(const PairView& a, std::uint32_t row, std::uint32_t head, bool empty,
                       float most, float total) {
     const bool none = a.row_begin[row] == a.row_end[row];
     const float standing = a.merge ? a.norms[std::uint64_t{row} * a.heads + head] : kLeastScore;
-    here = 0, before = 1, norm = none ? 0.0f : standing;
+    norm = none ? 0.0f : standing;
     if (empty) return;
     const float greater = fmaxf(standing, most), of_pass = expf(most - greater),
                 of_standing = standing == kLeastScore ? 0.0f : expf(standing - greater);
     const float all = fmaf(of_pass, total, of_standing);
-    if (all == 0 && a.norms != nullptr) {
+    if (all == 0 && a.in_passes) {  // a later pass may have edges of weight
       norm = kLeastScore;
       return;
     }
@@ -380,7 +382,7 @@ __global__ void __launch_bounds__(kThreads, blocks_of(kKind, kChunks))
   const bool first_of_head = lane < kLanes && columns.lane == 0 && columns.features > 0;
   float* const to_record = a.records + record * a.record_size();
   const std::uint64_t of_head = std::uint64_t{row} * a.heads + head;
-  PairNorm norm{a, row, head, true, 0, 0};
+  PairNorm norm;
   if (kKind == PairKind::forward && !partial) {
     norm = PairNorm(a, row, head, group.edges == 0, work.most, work.total);
     __syncwarp();  // all lanes have read the norm that stands before one writes
@@ -513,6 +515,7 @@ void run(PairView view, const Args& args, const EdgePass& pass, cudaStream_t str
   view.partial_rows = groups.partial_rows();
   view.group_count = groups.size();
   view.merge = !pass.first();
+  view.in_passes = pass.all.size() > 1;
   view.row_begin = args.edges.begin.data();
   view.row_end = args.edges.end.data();
   view.columns = args.edges.columns;
@@ -539,7 +542,8 @@ std::uint64_t record_floats(std::span<const RowGroups> passes, const PairShape& 
 }  // namespace
 
 std::uint64_t scratch_floats(const PairForward& args, std::span<const RowGroups> passes) {
-  const std::uint64_t norms = passes.size() > 1 ? args.edges.begin.size() * args.shape.heads : 0;
+  const bool standing = passes.size() > 1 && args.norm == nullptr;
+  const std::uint64_t norms = standing ? args.edges.begin.size() * args.shape.heads : 0;
   return record_floats(passes, args.shape) + norms;
 }
 std::uint64_t scratch_floats(const PairOwnGradient& args, std::span<const RowGroups> passes) {

@@ -14,8 +14,6 @@
 
 namespace plait {
 
-inline constexpr std::uint64_t kMostPairFeatures = 512;
-
 // Returns the floats that `scratch` of apply() needs for all passes; if 0, `scratch` may be null.
 // Throws UsageError for more features.
 std::uint64_t scratch_floats(const PairForward& args, std::span<const RowGroups> passes);

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "plait/aggregate/operations.h"
 #include "plait/nn/layers/layer.h"
 #include "plait/nn/operations/edges.h"
@@ -62,7 +64,12 @@ LayerPlan plan_of_gat(const ModelConfig&, const LayerShape& shape, bool) {
           .edge_scratch = static_cast<std::uint64_t>(product),  // kernels/cuda/attention.cuh
           .product = product,
           .weights = static_cast<double>(shape.in) * wide,
-          .activations = 8 * wide};
+          .activations = 8 * wide,
+          .refused_on_gpus = of.heads > kMostAttentionHeads
+                                 ? fmt::format("{} heads are more than the {} that GPUs work on; "
+                                               "give fewer",
+                                               of.heads, kMostAttentionHeads)
+                                 : ""};
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "plait/nn/layers/layer.h"
 
+#include <fmt/format.h>
+
 #include <array>
 
 #include "plait/aggregate/operations.h"
@@ -47,11 +49,16 @@ LayerPlan plan_of_pairs(const LayerShape& shape, PairShape pairs, int products) 
           .passes = {pass_widths(PairForward{.edges = {}, .shape = pairs, .dropout = {}}),
                      pass_widths(PairOwnGradient{.edges = {}, .shape = pairs, .dropout = {}}),
                      pass_widths(PairBackward{.edges = {}, .shape = pairs, .dropout = {}})},
-          .rows_per_sum = kPairRecord,
           .edge_scratch = pairs.heads,  // norms of passes (kernels/cuda/pair_attention.cuh)
           .product = width,
           .weights = static_cast<double>(shape.in) * all,
-          .activations = 4 * all};
+          .activations = 4 * all,
+          .refused_on_gpus =
+              pairs.features > kMostPairFeatures
+                  ? fmt::format("{} features per head are more than the {} that GPUs work on; "
+                                "give more heads",
+                                pairs.features, kMostPairFeatures)
+                  : ""};
 }
 
 }  // namespace plait

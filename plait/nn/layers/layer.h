@@ -41,12 +41,15 @@ class LayerInput {
 
   // Tells whether the input is sparse features.
   bool is_sparse() const { return features_ != nullptr && features_->is_sparse(); }
-  // Returns inputs x width, after dropout.
-  torch::Tensor dense() const { return features_ != nullptr ? features_->dense(step_) : h_; }
+  // Returns inputs x width, after dropout: the same tensor each time, which all products share.
+  torch::Tensor dense() const {
+    if (!h_.defined()) h_ = features_->dense(step_);
+    return h_;
+  }
   // Returns X W^T, inputs x out, with the gradient for weight (out x width).
   torch::Tensor times(const torch::Tensor& weight, const GraphRef& graph) const {
-    return features_ != nullptr ? features_->times(weight, step_, graph)
-                                : linear(h_, weight, {}, graph);
+    return is_sparse() ? features_->times(weight, step_, graph)
+                       : linear(dense(), weight, {}, graph);
   }
   // Returns the same product for own rows alone: own x out.
   torch::Tensor own_times(const torch::Tensor& weight, const GraphRef& graph) const {
@@ -58,7 +61,7 @@ class LayerInput {
 
  private:
   const InputFeatures* features_ = nullptr;
-  torch::Tensor h_;
+  mutable torch::Tensor h_;  // of features: undefined until dense() is called
   DropoutStep step_;
   bool trains_;
 };
@@ -166,6 +169,7 @@ struct LayerPlan {
   double weights = 0;              // numbers in its matrices
   double activations = 0;          // floats per own vertex that it keeps for the gradient, about
   bool moves_rows = false;         // rows themselves must come to edges (LayerKind::moves_rows)
+  std::string refused_on_gpus;     // why GPUs have no kernel for it; empty: they have
 };
 // Returns the plan of a layer that sums rows over neighbours, before or after one product.
 LayerPlan plan_of_sum(const LayerShape& shape, bool sparse_input);

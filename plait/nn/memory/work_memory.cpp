@@ -152,6 +152,7 @@ std::string name_of(const ModelConfig& model) {
 }
 
 RunMemory run_of(const ModelConfig& model, bool sparse, const Route& route) {
+  if (route.gpu) require_kernels(model);
   std::vector<std::uint64_t> widths = moved_widths_of(model, sparse);
   std::ranges::sort(widths);
   widths.erase(std::unique(widths.begin(), widths.end()), widths.end());

@@ -90,6 +90,7 @@ struct PairSetting {
   Graph graph;
   PairShape shape;
   DropoutStep step;
+  bool keeps;  // what a gradient needs
 
   // Rows that edges read forward.
   torch::Tensor rows(const torch::Tensor& p, const torch::Tensor& v) const {
@@ -97,9 +98,10 @@ struct PairSetting {
     if (shape.own_values) parts.push_back(pad_heads(v, shape));
     return rows_of(std::move(parts), shape.forward_width());
   }
-  // The aggregator with room for both directions.
+  // The aggregator, with room for both directions if there may be a gradient.
   GraphHandle::Use aggregator() const {
-    return graph->aggregator(std::max(shape.forward_width(), shape.backward_width()));
+    const std::uint64_t forward = shape.forward_width();
+    return graph->aggregator(keeps ? std::max(forward, shape.backward_width()) : forward);
   }
 };
 
@@ -118,9 +120,9 @@ struct AttendPairs : torch::autograd::Function<AttendPairs> {
     const torch::Tensor v = given_v.value_or(torch::Tensor()),
                         f = given_f.value_or(torch::Tensor());
     const torch::Tensor rows = setting.rows(p, v);
-    torch::Tensor y = room_like(q, own),
-                  norm = torch::empty({own, static_cast<std::int64_t>(setting.shape.heads)},
-                                      q.options());
+    torch::Tensor y = room_like(q, own), norm;
+    if (setting.keeps)
+      norm = torch::empty({own, static_cast<std::int64_t>(setting.shape.heads)}, q.options());
     setting.aggregator()->over_edges(read(rows), PairForward{.edges = {},
                                                              .shape = setting.shape,
                                                              .dropout = {.step = setting.step},
@@ -306,14 +308,15 @@ torch::Tensor attend_pairs(const AttendedPairs& rows, std::int64_t heads, const 
                         .score = rows.f.defined() ? PairScore::leaky : PairScore::product,
                         .own_values = rows.v.defined(),
                         .slope = slope};
+  const bool keeps = torch::GradMode::is_enabled();
   OptionalTensor v, f, f_rows;
   if (rows.v.defined()) v = rows.v.contiguous();
   if (rows.f.defined()) {
     f = rows.f.detach().flatten().contiguous();
-    f_rows = scale_columns(torch::ones_like(rows.q), rows.f.flatten(), graph);
+    if (keeps) f_rows = scale_columns(torch::ones_like(rows.q), rows.f.flatten(), graph);
   }
   return AttendPairs::apply(rows.q.contiguous(), rows.p.contiguous(), v, f, f_rows,
-                            PairSetting{graph, shape, step});
+                            PairSetting{graph, shape, step, keeps});
 }
 
 torch::Tensor extremum_of_neighbours(const torch::Tensor& x, const Graph& graph, Extremum which) {

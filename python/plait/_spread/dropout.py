@@ -67,9 +67,13 @@ class VertexDropout(TorchFunctionMode):
         counts, compared = numbers_of_ranks("dropout of attention in a model in training", calls.steps.calls,
                                             float(calls.compared))
         most = max(counts)
-        if min(counts) == most:
+        if min(counts) == most and min(compared) == max(compared):
             return
         calls.catch_up(most, int(max(compared)))
+        if min(counts) == most:
+            raise ValueError(f"rank {compared.index(max(compared))} has called the model {int(max(compared))} times in "
+                             f"training with gradients, but rank {compared.index(min(compared))} {int(min(compared))} times; "
+                             "leave this batch out on every rank: from the next call on, all count alike")
         raise ValueError(f"rank {counts.index(most)} has called the model {most} times in training, but rank "
                          f"{counts.index(min(counts))} {min(counts)} times; leave this batch out on every rank: from the "
                          "next call on, all count alike")
