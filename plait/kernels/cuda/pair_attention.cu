@@ -542,8 +542,8 @@ std::uint64_t record_floats(std::span<const RowGroups> passes, const PairShape& 
 }  // namespace
 
 std::uint64_t scratch_floats(const PairForward& args, std::span<const RowGroups> passes) {
-  const bool standing = passes.size() > 1 && args.norm == nullptr;
-  const std::uint64_t norms = standing ? args.edges.begin.size() * args.shape.heads : 0;
+  // Also where norms are kept elsewhere: operations of one kind take their scratch once.
+  const std::uint64_t norms = passes.size() > 1 ? args.edges.begin.size() * args.shape.heads : 0;
   return record_floats(passes, args.shape) + norms;
 }
 std::uint64_t scratch_floats(const PairOwnGradient& args, std::span<const RowGroups> passes) {
