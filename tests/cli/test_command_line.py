@@ -48,7 +48,7 @@ def test_help_of_train(plait):
     assert first == sorted(first) and first[-1] < min(
         text.index(name) for name in ("--layers", "--epochs", "--strategy", "--json"))
     assert "--layers N (1 to 64)" in text and "[default: by model]" in text
-    assert "--dropout X (0 to 0.99)" in text and "--model {gcn,mlp,sage,gin,gat}" in text
+    assert "--dropout X (0 to 0.99)" in text and "--model {gcn,mlp,sage,gin,gat,gatv2,transformer}" in text
 
 
 def test_width_is_also_called_dim(plait, communities):
