@@ -96,12 +96,14 @@ class GraphFile : public torch::CustomClassHolder {
   std::vector<std::string> warnings_;
 };
 
-c10::intrusive_ptr<GraphFile> open_file(const std::string& path) {
+c10::intrusive_ptr<GraphFile> open_file(const std::string& path, std::int64_t vertices,
+                                        bool directed, const std::string& first_line) {
   check_path(path);
   return with_python_errors([&] {
     const ThreadCount threads(thread_share());
     std::vector<std::string> warnings;
-    const Dataset dataset = read_dataset(path, {.warnings_to = &warnings});
+    const Dataset dataset =
+        read_dataset(path, reading_options(vertices, directed, first_line, warnings));
     require<UsageError>(!dataset.is_set_of_graphs(),
                         "{} is a set of graphs, but a store holds one; use plait.Graph.load", path);
     return c10::make_intrusive<GraphFile>(dataset, std::move(warnings));

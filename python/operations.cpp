@@ -50,6 +50,14 @@ void check_path(const std::string& path) {
                     "', which no file's name can have");
 }
 
+ReadOptions reading_options(std::int64_t vertices, bool directed, const std::string& first_line,
+                            std::vector<std::string>& warnings) {
+  return {.vertices = static_cast<std::uint64_t>(vertices),
+          .first_line = parsed("first-line", first_line, parse_first_line),
+          .directed = directed,
+          .warnings_to = &warnings};
+}
+
 TensorState::TensorState(const OptionalTensor& tensor) : given_(tensor && tensor->defined()) {
   if (!given_ || tensor->is_inference()) return;
   tensor_.emplace(tensor->getIntrusivePtr());
@@ -170,10 +178,7 @@ std::tuple<c10::Dict<std::string, Tensor>, std::vector<std::string>> read(
   return with_python_errors([&] {
     const ThreadCount threads(thread_share());
     std::vector<std::string> warnings;
-    const ReadOptions options{.vertices = static_cast<std::uint64_t>(vertices),
-                              .first_line = parsed("first-line", first_line, parse_first_line),
-                              .directed = directed,
-                              .warnings_to = &warnings};
+    const ReadOptions options = reading_options(vertices, directed, first_line, warnings);
     return std::tuple(tensors_of(with_first_numbers(read_dataset(path, options))), warnings);
   });
 }

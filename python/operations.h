@@ -13,6 +13,7 @@
 
 #include "plait/base/error.h"
 #include "plait/base/setting.h"
+#include "plait/io/io.h"
 #include "plait/kernels/dropout.h"
 #include "plait/nn/operations/graph_handle.h"
 #include "plait/partition/partition.h"
@@ -102,6 +103,10 @@ class Step {
 
 // Throws ValueError for a path with a zero byte, at which the system would end it.
 void check_path(const std::string& path);
+// Returns how a file is read by the arguments of plait.Graph.load, with its warnings in `warnings`,
+// which outlives the reading. Throws UsageError for an unknown word.
+ReadOptions reading_options(std::int64_t vertices, bool directed, const std::string& first_line,
+                            std::vector<std::string>& warnings);
 
 // Turns errors into Python's: errors of arguments become a ValueError, memory that does not suffice
 // a torch.OutOfMemoryError, which is a RuntimeError, and all others a RuntimeError, with the same

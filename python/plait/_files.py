@@ -8,6 +8,8 @@ import warnings
 
 import torch
 
+from plait._edges.inputs import whole_number, word
+
 # The system's reason at the end of an error of the C++ operations -> its number.
 _NUMBERS = {os.strerror(number).lower(): number for number in errno.errorcode}
 # The beginnings of Plait's own reasons.
@@ -27,6 +29,17 @@ def file_errors(path):
         if number is None:
             raise
         raise OSError(number, why, of or os.fspath(path)) from None
+
+
+def reading_options(vertices, directed, first_line):
+    """Returns these arguments of plait.Graph.load as the operations take them: (0 for None, directed, first_line).
+    Raises TypeError and ValueError."""
+    count = 0 if vertices is None else whole_number("vertices", vertices)
+    if vertices is not None and count < 1:
+        raise ValueError(f"vertices is {vertices}, but a graph has at least 1")
+    if not isinstance(directed, bool):
+        raise TypeError(f"directed is {directed!r}; use True or False")
+    return count, directed, word("first_line", first_line)
 
 
 def warn_of_file(lines, stacklevel=3):

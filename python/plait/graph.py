@@ -7,7 +7,7 @@ import torch
 from plait._edges.adjacency import (CPU, Layout, State, adjacency, is_learnt, kept, owner_of_all,
                               owners_of, require_equal_graphs)
 from plait._edges.inputs import as_edges, as_tensor, fields_of, whole_number, word
-from plait._files import file_errors, warn_of_file
+from plait._files import file_errors, reading_options, warn_of_file
 from plait._library import ops
 from plait.world import world_size
 
@@ -134,14 +134,9 @@ class Graph:
         Raises ValueError that names the file and the place if the content is wrong, OSError, such as
         FileNotFoundError, if the file cannot be read, and RuntimeError if it does not fit in memory.
         """
-        count = 0 if vertices is None else whole_number("vertices", vertices)
-        if vertices is not None and count < 1:
-            raise ValueError(f"vertices is {vertices}, but a graph has at least 1")
-        word("first_line", first_line)
-        if not isinstance(directed, bool):
-            raise TypeError(f"directed is {directed!r}; use True or False")
+        options = reading_options(vertices, directed, first_line)
         with file_errors(path):
-            fields, warnings = ops.read_dataset(os.fspath(path), count, directed, first_line)
+            fields, warnings = ops.read_dataset(os.fspath(path), *options)
         graph = cls(
             fields["edge_index"], int(fields["num_nodes"]), fields.get("edge_weight"), partition,
             strategy, reorder, wire,

@@ -215,10 +215,23 @@ def test_no_edges(tmp_path):
     assert edges.num_nodes() == 3 and row.numel() == 0 and colptr.tolist() == [0] * 4
 
 
+def test_an_edge_list_is_read_by_the_options_of_graphs(tmp_path):
+    path = tmp_path / "e.txt"
+    path.write_text("# Undirected graph\n3 3\n1 2\n")
+    def edges_of(**options):
+        _, edges = load(path, first_line="edge", **options)
+        row, colptr = pickle.loads(pickle.dumps(edges)).get_edge_index(None, "csc")
+        return edges.num_nodes(), row.numel(), colptr.numel() - 1
+    assert edges_of(vertices=6, directed=True) == (6, 2, 6)
+    assert edges_of(vertices=6) == (6, 3, 6)  # of a loop one, of the other edge both directions
+    with pytest.raises(TypeError, match="directed is 1; use True or False"):
+        load(path, directed=1)
+
+
 SHORTENED = """
 import faulthandler, os, signal, sys, torch, plait
 faulthandler.enable()
-file = torch.classes.plait.GraphFile(sys.argv[1])
+file = torch.classes.plait.GraphFile(sys.argv[1], 0, False, "auto")
 if os.fork() == 0:
     os.kill(os.getpid(), signal.SIGBUS)
 print(os.WTERMSIG(os.wait()[1]) == signal.SIGBUS)

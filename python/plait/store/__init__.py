@@ -21,6 +21,7 @@ except ModuleNotFoundError as error:
                               name=error.name) from None
 
 from plait._devices import checked_device
+from plait._files import reading_options
 from plait.store._file import GraphFile
 from plait.store.edges import GraphStore
 from plait.store.features import FeatureStore
@@ -28,7 +29,7 @@ from plait.store.features import FeatureStore
 __all__ = ["FeatureStore", "GraphStore", "load"]
 
 
-def load(path, device=None):
+def load(path, device=None, *, vertices=None, directed=False, first_line="auto"):
     """Returns the FeatureStore and the GraphStore of a graph file, of any format of docs/formats.md.
 
     Args:
@@ -36,6 +37,7 @@ def load(path, device=None):
         device: "cuda", "cuda:N" or "cpu", to which all tensors but the edges are then copied, so that batches are
             gathered there: for features that fit into the memory of a GPU. Give loaders the same device. None: as
             below.
+        vertices, directed, first_line: as plait.Graph.load takes them.
 
     Features of a .plait file stay in the file; files of other formats are read into memory. Nodes of a file that
     `plait reorder` wrote have the ids from before: its edges are sorted by them in memory, its features stay.
@@ -55,5 +57,5 @@ def load(path, device=None):
     graphs, OSError, such as FileNotFoundError, if the file cannot be read, and RuntimeError if it does not fit in
     memory.
     """
-    file = GraphFile(path)
+    file = GraphFile(path, reading_options(vertices, directed, first_line))
     return FeatureStore(file, None if device is None else checked_device(device)), GraphStore(file)

@@ -16,17 +16,19 @@ _MASKS = ("train_mask", "val_mask", "test_mask")
 
 class GraphFile:
     """Opened for reading, by a FeatureStore and a GraphStore together. Copies are the same object. A pickle has
-    the absolute path alone, and opens the file anew, if it has neither been replaced nor changed since.
+    the absolute path and the options alone, and opens the file anew, if it has neither been replaced nor changed since.
+
+    `options`: of reading_options().
 
     Raises ValueError, besides the errors of reading, for a file that changes while it is opened, or whose version
     is not `version`.
     """
 
-    def __init__(self, path, version=None):
-        self._path = os.path.abspath(path)
+    def __init__(self, path, options, version=None):
+        self._path, self._options = os.path.abspath(path), options
         self._opened = _identity_of(self._path)
         with file_errors(path):
-            self._file = torch.classes.plait.GraphFile(os.fspath(path))
+            self._file = torch.classes.plait.GraphFile(os.fspath(path), *options)
         if version is None:  # the first opening of all
             warn_of_file(self._file.warnings(), stacklevel=4)
         # Files of other formats have been read. Other names, or none, may now lead to what is mapped.
@@ -65,7 +67,7 @@ class GraphFile:
         return self
 
     def __reduce__(self):
-        return GraphFile, (self._path, self._opened.version)
+        return GraphFile, (self._path, self._options, self._opened.version)
 
 
 class _Identity(typing.NamedTuple):
