@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "plait/base/number.h"
@@ -160,5 +161,19 @@ class LaneMove {
 };
 
 #endif
+
+// Loads and stores all eight lanes, as FirstLanes does some.
+struct AllLanes {
+  Float8 load(const float* from) const { return Float8::load(from); }
+  void store(float* to, Float8 value) const { value.store(to); }
+};
+
+// Calls use(c, lanes) for columns begin .. end - 1, eight at a time, of which the last may be
+// fewer.
+template <class Use>
+[[gnu::always_inline]] inline void by_eight(std::uint64_t begin, std::uint64_t end, Use&& use) {
+  for (; begin + kFloat8 <= end; begin += kFloat8) use(begin, AllLanes{});
+  if (begin < end) use(begin, FirstLanes(static_cast<int>(end - begin)));
+}
 
 }  // namespace plait

@@ -14,19 +14,6 @@
 namespace plait {
 namespace {
 
-// Loads and stores all eight lanes, as FirstLanes does some.
-struct AllLanes {
-  Float8 load(const float* from) const { return Float8::load(from); }
-  void store(float* to, Float8 value) const { value.store(to); }
-};
-
-// Calls use(c, lanes) for columns begin .. end - 1, eight at a time.
-template <class Use>
-[[gnu::always_inline]] inline void by_eight(std::uint64_t begin, std::uint64_t end, Use&& use) {
-  for (; begin + kFloat8 <= end; begin += kFloat8) use(begin, AllLanes{});
-  if (begin < end) use(begin, FirstLanes(static_cast<int>(end - begin)));
-}
-
 // The arrays of one edge.
 template <EdgeTerm kTerm, bool kOfEdge>
 struct Terms {

@@ -24,20 +24,6 @@ constexpr std::size_t kBlock = 32;  // edges
 // Finite, so that a difference of two is not NaN.
 constexpr float kLeast = std::numeric_limits<float>::lowest();
 
-// All lanes, as FirstLanes has some.
-struct AllLanes {
-  static Float8 load(const float* from) { return Float8::load(from); }
-  static void store(float* to, Float8 value) { value.store(to); }
-};
-
-// Calls eight(column, lanes) for eight columns at a time, the last of which may be fewer.
-template <class Eight>
-[[gnu::always_inline]] inline void by_eights(std::uint64_t count, Eight&& eight) {
-  std::uint64_t c = 0;
-  for (; c + kFloat8 <= count; c += kFloat8) eight(c, AllLanes());
-  if (c < count) eight(c, FirstLanes(static_cast<int>(count - c)));
-}
-
 inline float total_of(Float8 sums) {
   float lanes[kFloat8];
   sums.store(lanes);
@@ -47,7 +33,7 @@ inline float total_of(Float8 sums) {
 
 inline float product_of(const float* one, const float* other, std::uint64_t count) {
   Float8 sum = Float8::all(0);
-  by_eights(count, [&](std::uint64_t c, const auto& part) {
+  by_eight(0, count, [&](std::uint64_t c, const auto& part) {
     sum = fma(part.load(one + c), part.load(other + c), sum);
   });
   return total_of(sum);
@@ -56,7 +42,7 @@ inline float product_of(const float* one, const float* other, std::uint64_t coun
 // sums += weight * row
 inline void add_row(float* sums, float weight, const float* row, std::uint64_t count) {
   const Float8 weights = Float8::all(weight);
-  by_eights(count, [&](std::uint64_t c, const auto& part) {
+  by_eight(0, count, [&](std::uint64_t c, const auto& part) {
     part.store(sums + c, fma(weights, part.load(row + c), part.load(sums + c)));
   });
 }
@@ -71,7 +57,7 @@ struct Scorer {
       return product_of(one, other, count);
     } else {
       Float8 sum = Float8::all(0);
-      by_eights(count, [&](std::uint64_t c, const auto& part) {
+      by_eight(0, count, [&](std::uint64_t c, const auto& part) {
         const Float8 z = part.load(one + c) + part.load(other + c);
         sum = fma(part.load(f + c), z * slope_at(z), sum);
       });
@@ -84,7 +70,7 @@ struct Scorer {
     if constexpr (kScore == PairScore::product) {
       add_row(sums, g, other, count);
     } else {
-      by_eights(count, [&](std::uint64_t c, const auto& part) {
+      by_eight(0, count, [&](std::uint64_t c, const auto& part) {
         const Float8 z = part.load(one + c) + part.load(other + c);
         part.store(sums + c,
                    fma(Float8::all(g) * part.load(f + c), slope_at(z), part.load(sums + c)));
@@ -94,7 +80,7 @@ struct Scorer {
   // Adds g times the derivative for each column of f.
   void add_factor(float* sums, float g, const float* one, const float* other,
                   std::uint64_t count) const {
-    by_eights(count, [&](std::uint64_t c, const auto& part) {
+    by_eight(0, count, [&](std::uint64_t c, const auto& part) {
       const Float8 z = part.load(one + c) + part.load(other + c);
       part.store(sums + c, fma(Float8::all(g), z * slope_at(z), part.load(sums + c)));
     });
