@@ -14,7 +14,7 @@ Need kind_with(KindTrait trait) {
   return needs::any_of("--model", kinds);
 }
 
-// Of a set of graphs, the last layer is like the others.
+// A model of a set of graphs has a last layer that is like the others.
 std::vector<OptionRule> model_rules() {
   using namespace needs;
   const std::vector<const char*> models{"train", "bench model"};

@@ -257,6 +257,18 @@ def other_counts():
                       "weights": error_of(lambda: other(data.x, data.edge_index))}))
 
 
+def other_gradients():
+    """A call in training on all ranks, with gradients on one of them alone."""
+    torch.manual_seed(2)
+    model, data = plait.parallelize(Attention(), make_data())
+    for _ in range(4):
+        model(data.x, data.edge_index)
+    with torch.set_grad_enabled(plait.rank() == 1):
+        attention = error_of(lambda: model(data.x, data.edge_index))
+    after = error_of(lambda: [model(data.x, data.edge_index) for _ in range(12)])
+    print(json.dumps({"attention": attention, "after": after}))
+
+
 def spread_alone():
     """A model that was spread by each process alone."""
     with plait.alone():
@@ -398,8 +410,8 @@ def a_graph_in_two_worlds():
 PROGRAMS = {**{name: functools.partial(run, work) for name, work in CASES.items()},
             "a_call_alone": lambda: gradients(a_call_alone), "a_call_that_fails": lambda: gradients(a_call_that_fails),
             **{program.__name__: program for program in (
-                other_counts, spread_alone, seeds_that_differ, weights_that_live_longer_on_one_rank, embedding_tables,
-                backward_alone, own_vertices, profile_of_the_machine, a_graph_in_two_worlds)}}
+                other_counts, other_gradients, spread_alone, seeds_that_differ, weights_that_live_longer_on_one_rank,
+                embedding_tables, backward_alone, own_vertices, profile_of_the_machine, a_graph_in_two_worlds)}}
 
 if __name__ == "__main__":
     PROGRAMS[sys.argv[1]]()

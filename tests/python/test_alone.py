@@ -67,6 +67,13 @@ def test_ranks_whose_counts_differ():
             "is 3 on rank 0, but 2 on rank 1")
 
 
+def test_ranks_whose_calls_with_gradients_differ():
+    for one in told("other_gradients"):
+        assert one["attention"].startswith(
+            "ValueError: rank 1 has called the model 5 times in training with gradients, but rank 0 4 times; leave this")
+        assert one["after"] == "no error"
+
+
 def test_a_model_that_each_process_has_spread_alone():
     for said in told("spread_alone"):
         assert said.startswith("RuntimeError: the model was spread where this process worked alone, but here 2 ranks")

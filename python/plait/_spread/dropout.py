@@ -66,17 +66,16 @@ class VertexDropout(TorchFunctionMode):
         calls = self._model_calls
         counts, compared = numbers_of_ranks("dropout of attention in a model in training", calls.steps.calls,
                                             float(calls.compared))
-        most = max(counts)
-        if min(counts) == most and min(compared) == max(compared):
+        uneven = [(numbers, how) for numbers, how in ((counts, "in training"), (compared, "in training with gradients"))
+                  if min(numbers) < max(numbers)]
+        if not uneven:
             return
-        calls.catch_up(most, int(max(compared)))
-        if min(counts) == most:
-            raise ValueError(f"rank {compared.index(max(compared))} has called the model {int(max(compared))} times in "
-                             f"training with gradients, but rank {compared.index(min(compared))} {int(min(compared))} times; "
-                             "leave this batch out on every rank: from the next call on, all count alike")
-        raise ValueError(f"rank {counts.index(most)} has called the model {most} times in training, but rank "
-                         f"{counts.index(min(counts))} {min(counts)} times; leave this batch out on every rank: from the "
-                         "next call on, all count alike")
+        calls.catch_up(max(counts), int(max(compared)))
+        numbers, how = uneven[0]
+        most, least = max(numbers), min(numbers)
+        raise ValueError(f"rank {numbers.index(most)} has called the model {int(most)} times {how}, but rank "
+                         f"{numbers.index(least)} {int(least)} times; leave this batch out on every rank: from the next "
+                         "call on, all count alike")
 
     def _step(self, device):
         if device not in self._steps:
