@@ -21,6 +21,7 @@ struct RunMemory {
   std::vector<PassWidths> scheduled;       // as in MemoryQuestion
   std::uint64_t edge_scratch = 0;          // as in MemoryQuestion
   std::uint64_t rows_per_sum = 1;          // as in MemoryQuestion
+  bool scaled = true;                      // as in MemoryQuestion
   std::vector<WorkBytes> work;             // as in MemoryQuestion
   std::vector<std::uint64_t> beside = {};  // as in MemoryQuestion
   // Bytes of the host's memory, by rank, that a command takes when all ranks have given back what

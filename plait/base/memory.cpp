@@ -72,7 +72,7 @@ void give_back_freed_memory() { malloc_trim(0); }
 
 // To set one threshold ends the growth of the other with the sizes of blocks, so both are set.
 void keep_freed_memory() {
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_MMAP_THRESHOLD, static_cast<int>(kKeptBlock));
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
 }
 

@@ -25,9 +25,12 @@ std::uint64_t peak_memory();
 // most 64 MiB in each of its arenas.
 void give_back_freed_memory();
 
+// Blocks of at most so many bytes are kept when they are freed.
+inline constexpr std::uint64_t kKeptBlock = std::uint64_t{32} << 20;
+
 // Keeps memory that is freed in this process, up to 2 GiB in each arena of the allocator, for the
 // allocations that follow: the steps of a training take and free the same blocks, and each one that
-// the system takes back in between comes anew, page by page. Blocks of more than 32 MiB still go
+// the system takes back in between comes anew, page by page. Blocks of more than kKeptBlock still go
 // back at once. available_memory() counts what is kept as taken.
 void keep_freed_memory();
 

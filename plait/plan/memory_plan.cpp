@@ -147,7 +147,10 @@ MemoryPlan plan_memory(const PartitionQuality& quality, const MemoryQuestion& q,
   std::uint64_t most_slots = 0;
   for (const PartQuality& part : quality.parts)
     most_slots = std::max(most_slots, part.vertices + (store == HaloStore::none ? 0 : halo(part)));
-  const Bytes rows = bytes_of_rows(most_slots, q);
+  const bool in_place = !q.scaled && quality.parts.size() == 1 &&
+                        std::ranges::all_of(q.widths, [](auto w) { return row_stride(w) == w; });
+  // One rank reads rows where they stand unless it scales them or leaves gaps between them.
+  const Bytes rows = in_place ? Bytes(0) : bytes_of_rows(most_slots, q);
   // Every rank's part of the heap has the shape of the largest.
   const auto heap = [&](const PartQuality&) { return rows; };
 

@@ -35,6 +35,7 @@ struct MemoryQuestion {
   std::uint64_t rows_per_sum = 1;  // GPUs only: rows of scratch per partial sum; extrema take 2
   DType wire = DType::f32;         // GPUs only: as in Route
   GetTuning get = {};              // GPUs only: settings of strategy get
+  bool scaled = true;              // CPU only: some rows are scaled before they are moved
   bool weighted = false;
   bool symmetric = false;      // the transposed shard is the shard itself
   bool gradient = false;       // the transposed shard is needed

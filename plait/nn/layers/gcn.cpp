@@ -42,7 +42,9 @@ LayerPlan plan_of_mlp(const ModelConfig&, const LayerShape& shape, bool sparse_i
 }
 
 LayerPlan plan_of_gcn(const ModelConfig&, const LayerShape& shape, bool sparse_input) {
-  return plan_of_sum(shape, sparse_input);
+  LayerPlan plan = plan_of_sum(shape, sparse_input);
+  plan.scales_rows = true;
+  return plan;
 }
 
 constexpr ModelDefaults kDefaultsOfGcn{2,    16,   1,     0.5f,      "relu", NormKind::none,

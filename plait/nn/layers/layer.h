@@ -168,6 +168,7 @@ struct LayerPlan {
   std::int64_t product = 0;        // columns of its widest product, or of its output
   double weights = 0;              // numbers in its matrices
   double activations = 0;          // floats per own vertex that it keeps for the gradient, about
+  bool scales_rows = false;        // forward or backward, it scales rows before it sends them
   bool moves_rows = false;         // rows themselves must come to edges (LayerKind::moves_rows)
   std::string refused_on_gpus;     // why GPUs have no kernel for it; empty: they have
 };

@@ -61,7 +61,10 @@ bool takes_extremum(const ModelConfig& config) { return extremum_of(config).has_
 LayerPlan plan_of_sage(const ModelConfig& config, const LayerShape& shape, bool sparse_input) {
   LayerPlan plan = plan_of_sum(shape, sparse_input);
   plan.weights *= 2;
-  if (!takes_extremum(config)) return plan;
+  if (!takes_extremum(config)) {
+    plan.scales_rows = true;  // the gradients of means
+    return plan;
+  }
   const auto width = static_cast<std::uint64_t>(shape.in);
   const ExtremumBackward backward{.edges = {}, .width = width};
   plan.order = PhaseOrder::sum_first;  // extrema are taken of the rows themselves

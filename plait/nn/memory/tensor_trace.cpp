@@ -78,16 +78,26 @@ class InsteadOf {
   c10::Allocator& before_;
 };
 
-// The bytes that are held if each block takes exactly its own.
-class ExactMemory {
+// The CPU's memory: each block takes its own bytes. The allocator keeps small blocks that are
+// freed, so that they count as often as they were held at once.
+class HostMemory {
  public:
-  void take(std::size_t block, std::uint64_t bytes) { held_ += blocks_[block] = bytes; }
-  void give_back(std::size_t block) { held_ -= std::exchange(blocks_[block], 0); }
-  std::uint64_t held() const { return held_; }
+  void take(std::size_t block, std::uint64_t bytes) {
+    blocks_[block] = bytes;
+    if (bytes > kKeptBlock)
+      large_ += bytes;
+    else
+      most_small_ = std::max(most_small_, small_ += bytes);
+  }
+  void give_back(std::size_t block) {
+    const std::uint64_t bytes = std::exchange(blocks_[block], 0);
+    (bytes > kKeptBlock ? large_ : small_) -= bytes;
+  }
+  std::uint64_t held() const { return large_ + most_small_; }
 
  private:
   std::map<std::size_t, std::uint64_t> blocks_;
-  std::uint64_t held_ = 0;
+  std::uint64_t large_ = 0, small_ = 0, most_small_ = 0;
 };
 
 // Follows the rules of libtorch's cache in c10/cuda/CUDACachingAllocator.h. Blocks of up to 1 MiB
@@ -218,8 +228,8 @@ std::vector<std::uint64_t> sizes_of(const TensorTrace& trace) {
 template <class Memory>
 WorkBytes work_in(const Rehearsal& few, const Rehearsal& more, std::uint64_t rows) {
   if (!same_course(few.trace, more.trace)) {  // from the totals of each
-    const WorkBytes a = replay<ExactMemory>(few.trace, sizes_of(few.trace)),
-                    b = replay<ExactMemory>(more.trace, sizes_of(more.trace));
+    const WorkBytes a = replay<HostMemory>(few.trace, sizes_of(few.trace)),
+                    b = replay<HostMemory>(more.trace, sizes_of(more.trace));
     return {on_line(few, a.kept, more, b.kept, rows), on_line(few, a.most, more, b.most, rows)};
   }
   std::vector<std::uint64_t> sizes;
@@ -250,7 +260,7 @@ TensorTrace trace_tensors(const std::function<void(const std::function<void()>&)
 WorkBytes work_bytes(const Rehearsal& few, const Rehearsal& more, std::uint64_t rows,
                      BlockMemory memory) {
   return memory == BlockMemory::cached ? work_in<CachedMemory>(few, more, rows)
-                                       : work_in<ExactMemory>(few, more, rows);
+                                       : work_in<HostMemory>(few, more, rows);
 }
 
 }  // namespace plait

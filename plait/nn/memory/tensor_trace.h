@@ -30,7 +30,7 @@ TensorTrace trace_tensors(const std::function<void(const std::function<void()>&)
 
 // The way in which memory is given for blocks.
 enum class BlockMemory {
-  exact,   // exactly their bytes: the CPU
+  kept,    // their bytes, and small ones are kept when they are freed (base/memory.h): the CPU
   cached,  // libtorch's cache of GPU memory, whose segments are split and kept
 };
 

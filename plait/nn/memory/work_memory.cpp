@@ -141,7 +141,7 @@ std::vector<WorkBytes> work_of(const Dataset& dataset, const Partition& partitio
   };
   const Rehearsal few = rehearsal(1), more = rehearsal(2);
   each([&](std::uint64_t rows) {
-    return work_bytes(few, more, rows, gpu ? BlockMemory::cached : BlockMemory::exact);
+    return work_bytes(few, more, rows, gpu ? BlockMemory::cached : BlockMemory::kept);
   });
   return work;
 }
@@ -157,12 +157,17 @@ RunMemory run_of(const ModelConfig& model, bool sparse, const Route& route) {
   std::ranges::sort(widths);
   widths.erase(std::unique(widths.begin(), widths.end()), widths.end());
   const EdgeMemory edges = edge_memory_of(model);
+  // The room of the rows is counted for exact operations, though one rank may not touch it: their
+  // many small blocks lie scattered in memory that the allocator keeps.
+  const bool scaled =
+      route.exact || std::ranges::any_of(layer_plans_of(model, sparse), &LayerPlan::scales_rows);
   return {.route = route,
           .shards = shard_options_of(model),
           .widths = std::move(widths),
           .scheduled = scheduled_of(model),
           .edge_scratch = edges.scratch,
-          .rows_per_sum = edges.rows_per_sum};
+          .rows_per_sum = edges.rows_per_sum,
+          .scaled = scaled};
 }
 
 // Returns the memory of steps of training on as many rows as the partition gives a rank.
