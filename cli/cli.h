@@ -121,6 +121,15 @@ void check_lists(const CLI::App& app, std::span<char* const> words);
 // Shows in the help which words ("a, b, c") an option takes; completion reads them from there.
 CLI::Option* show_words(CLI::Option* option, const std::string& list);
 
+// Adds an option that takes values with commas between them, and shows the given ones as its
+// default. (CLI11 would show a vector by whichever << of vectors other libraries bring.)
+template <class T>
+CLI::Option* add_list(CLI::App* command, const std::string& name, std::vector<T>& values,
+                      const std::string& text) {
+  CLI::Option* const option = command->add_option(name, values, text)->delimiter(',');
+  return values.empty() ? option : option->default_str(fmt::format("[{}]", fmt::join(values, ",")));
+}
+
 // The words of an enumeration; empty: any text.
 std::string words_of(Strategy);
 std::string words_of(PartitionScheme);

@@ -104,27 +104,6 @@ void read_costs(const Fields& fields, Run& run) {
 
 }  // namespace
 
-json costs_to_json(const TrainResult& result, const std::vector<double>& setup) {
-  const auto by_rank = [&](auto RankCost::*field) {
-    json values = json::array();
-    for (const RankCost& rank : result.ranks) values.push_back(rank.*field);
-    return values;
-  };
-  json memory = {{"host", by_rank(&RankCost::host_memory)}};
-  if (result.ranks.front().gpu_memory > 0) memory["gpu"] = by_rank(&RankCost::gpu_memory);
-  const bool known = result.bytes_between.front().size() == result.ranks.size();
-  return {{"phases",
-           {{"setup", setup},
-            {"computing", by_rank(&RankCost::computing)},
-            {"summing", by_rank(&RankCost::summing)},
-            {"fetching", by_rank(&RankCost::fetching)},
-            {"waiting", by_rank(&RankCost::waiting)},
-            {"gradients", by_rank(&RankCost::gradients)},
-            {"evaluating", by_rank(&RankCost::evaluating)}}},
-          {"bytes_between_ranks", known ? json(result.bytes_between) : json(nullptr)},
-          {"memory", memory}};
-}
-
 Run read_run(const std::string& path) {
   const json object = parse(path);
   const Fields fields(object, path);

@@ -10,9 +10,16 @@
 
 namespace plait::cli {
 
-// The fields "phases", "bytes_between_ranks" and "memory". `setup`: by rank, the seconds before the
-// first epoch.
-nlohmann::json costs_to_json(const TrainResult& result, const std::vector<double>& setup);
+// Where a training ran.
+struct RunPlace {
+  std::string graph;
+  const char* device;  // "cpu" or "cuda"
+  int ranks;
+};
+// Returns the run as one object: its settings, its epochs, its results and its costs. `setup`: by
+// rank, the seconds before the first epoch.
+nlohmann::json run_to_json(const RunPlace& place, const TrainConfig& train,
+                           const TrainResult& result, const std::vector<double>& setup);
 
 struct Run {
   std::string name;  // of the file, without folder and ending

@@ -280,18 +280,12 @@ void add_bench(CLI::App& app, Session& session) {
                   });
   command->add_option("graph", o->graph, "Graph file")->required();
   add_reading_options(command, session);
-  command->add_option("--widths,--dims", o->widths, "Widths of x (features per row), with commas")
-      ->delimiter(',')
-      ->check(in_range(1, 1 << 20))
-      ->capture_default_str();
+  add_list(command, "--widths,--dims", o->widths, "Widths of x (features per row), with commas")
+      ->check(in_range(1, 1 << 20));
   CLI::Option* const strategies =
-      command
-          ->add_option(
-              "--strategies", o->strategies,
-              "Strategies to time, with commas; cusparse is bulk with cuSPARSE's sum. With "
-              "--ranks bulk alone, unless some are named")
-          ->delimiter(',')
-          ->capture_default_str();
+      add_list(command, "--strategies", o->strategies,
+               "Strategies to time, with commas; cusparse is bulk with cuSPARSE's sum. With "
+               "--ranks bulk alone, unless some are named");
   show_words(strategies, "pipelined, partial, bulk, replicate, get, paged, cusparse");
   add_wire_option(command, o->wire);
   as_output(session, command->add_option("--trace", o->trace,

@@ -275,11 +275,9 @@ void add_options(CLI::App* command, Session& session, Options& o) {
       ->check(in_range(1, 65536));
   command->add_flag("--training", o.training,
                     "Time whole steps of training too, in which all labelled examples train");
-  show_words(command
-                 ->add_option("--strategies", o.strategies,
-                              "Strategies to time, with commas; without it, those that can be "
-                              "the fastest on this device, as far as they fit")
-                 ->delimiter(','),
+  show_words(add_list(command, "--strategies", o.strategies,
+                      "Strategies to time, with commas; without it, those that can be "
+                      "the fastest on this device, as far as they fit"),
              words_of(Strategy{}));
   command->add_option("--repetitions", o.effort.repetitions, "Repetitions of each measurement")
       ->check(in_range(1, 10000))

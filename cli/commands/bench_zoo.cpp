@@ -191,9 +191,7 @@ void add_bench_zoo(CLI::App& bench, Session& session) {
   for (const ZooGraph& graph : zoo())
     names += (names.empty() ? "" : ", ") + std::string(graph.name);
   show_words(command->add_option("graphs", o->graphs, "Graphs to make; all without any"), names);
-  command->add_option("--widths", o->widths, "Widths of x (features per row), with commas")
-      ->delimiter(',')
-      ->capture_default_str();
+  add_list(command, "--widths", o->widths, "Widths of x (features per row), with commas");
   command->add_option("--scale", o->scale, "Factor of the vertices of large graphs")
       ->check(in_range(1e-6, 1.0))
       ->capture_default_str();

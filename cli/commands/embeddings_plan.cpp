@@ -108,20 +108,16 @@ void require_fit_of(const MemoryPlan& plan, const std::string& where, std::uint6
 
 void add_embeddings_options(CLI::App* command, EmbeddingsOptions& o) {
   CLI::Option* const tables =
-      command
-          ->add_option(
-              "--embeddings", o.rows,
-              "Rows of embedding tables of --width columns, with commas: count their memory, "
-              "in place of a graph's")
-          ->delimiter(',')
+      add_list(command, "--embeddings", o.rows,
+               "Rows of embedding tables of --width columns, with commas: count their memory, "
+               "in place of a graph's")
           ->needs(command->get_option("--store"));
   show_words(add_choice(command, "--dtype", o.type, parse_type, "fp32",
                         "Type of the numbers of the tables")
                  ->needs(tables),
              "fp32, bf16, fp16");
-  command->add_option("--ids", o.ids, "Ids per sample in each table, on average, with commas")
+  add_list(command, "--ids", o.ids, "Ids per sample in each table, on average, with commas")
       ->default_str("1")
-      ->delimiter(',')
       ->needs(tables);
   command->add_option("--samples", o.samples, "Samples of each rank in a step")
       ->capture_default_str()

@@ -219,9 +219,7 @@ void add_partition(CLI::App& app, Session& session) {
                                   });
   command->add_option("graph", o->graph, "Graph file")->required();
   add_reading_options(command, session);
-  show_words(command->add_option("--partition", o->schemes, "Schemes to measure, with commas")
-                 ->delimiter(',')
-                 ->capture_default_str(),
+  show_words(add_list(command, "--partition", o->schemes, "Schemes to measure, with commas"),
              words_of(PartitionScheme{}) + ", all");
   add_reorder_option(command, session);
   command->add_option("--width,--dim", o->width, "Features per row, for the bytes per iteration")
@@ -234,14 +232,11 @@ void add_partition(CLI::App& app, Session& session) {
                    "Number of parts, one per GPU; this host need not have the GPUs")
       ->check(in_range(1, kMostGpus))
       ->excludes(ranks);
-  command
-      ->add_option(
-          "--predict", o->predicted,
-          "Widths of rows (features), with commas, for which to predict the time of y = A "
-          "x on so many GPUs or, with --ranks, by the rates that plait doctor --measure "
-          "kept; and to tell what training would choose: on GPUs pipelined or partial, on ranks "
-          "bulk")
-      ->delimiter(',')
+  add_list(command, "--predict", o->predicted,
+           "Widths of rows (features), with commas, for which to predict the time of y = A "
+           "x on so many GPUs or, with --ranks, by the rates that plait doctor --measure "
+           "kept; and to tell what training would choose: on GPUs pipelined or partial, on ranks "
+           "bulk")
       ->check(in_range(1, 1 << 20))
       ->default_str("none");
   command->add_option("--seed", session.seed, "Seed of metis")->capture_default_str();

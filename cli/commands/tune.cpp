@@ -179,13 +179,9 @@ void add_tune(CLI::App& app, Session& session) {
       });
   command->add_option("graph", o->graph, "Graph file")->required();
   add_reading_options(command, session);
-  command->add_option("--widths,--dims", o->widths, "Widths of x (features per row), with commas")
-      ->delimiter(',')
-      ->check(in_range(1, 1 << 20))
-      ->capture_default_str();
-  show_words(command->add_option("--partitions", o->partitions, "Schemes to measure, with commas")
-                 ->delimiter(',')
-                 ->capture_default_str(),
+  add_list(command, "--widths,--dims", o->widths, "Widths of x (features per row), with commas")
+      ->check(in_range(1, 1 << 20));
+  show_words(add_list(command, "--partitions", o->partitions, "Schemes to measure, with commas"),
              words_of(PartitionScheme{}));
   command->add_option("--repetitions", o->effort.repetitions, "Repetitions of each measurement")
       ->check(in_range(1, 10000))
