@@ -6,7 +6,7 @@
 
 #include "plait/base/gpu.h"
 #include "plait/base/profile.h"
-#include "plait/nn/training/sample_maker.h"
+#include "plait/nn/batches/sample_maker.h"
 #include "plait/nn/training/train.h"
 #include "plait/world/gather.h"
 

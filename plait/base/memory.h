@@ -30,8 +30,8 @@ inline constexpr std::uint64_t kKeptBlock = std::uint64_t{32} << 20;
 
 // Keeps memory that is freed in this process, up to 2 GiB in each arena of the allocator, for the
 // allocations that follow: the steps of a training take and free the same blocks, and each one that
-// the system takes back in between comes anew, page by page. Blocks of more than kKeptBlock still go
-// back at once. available_memory() counts what is kept as taken.
+// the system takes back in between comes anew, page by page. Blocks of more than kKeptBlock still
+// go back at once. available_memory() counts what is kept as taken.
 void keep_freed_memory();
 
 // Returns "1.5 KiB" for 1536.

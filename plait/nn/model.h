@@ -10,10 +10,10 @@
 
 #include "plait/nn/config.h"
 #include "plait/nn/layers/graph_head.h"
+#include "plait/nn/layers/input.h"
 #include "plait/nn/layers/layer.h"
 #include "plait/nn/layers/norm.h"
 #include "plait/nn/operations/graph_handle.h"
-#include "plait/nn/training/input.h"
 
 namespace plait {
 

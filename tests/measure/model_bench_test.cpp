@@ -13,7 +13,7 @@
 #include "plait/base/error.h"
 #include "plait/measure/bench.h"
 #include "plait/measure/made_data.h"
-#include "plait/nn/training/input.h"
+#include "plait/nn/layers/input.h"
 
 namespace plait {
 namespace {

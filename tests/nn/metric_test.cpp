@@ -1,5 +1,5 @@
 // Metrics against their definitions, written out over pairs; on ranks, tests/cli tests them.
-#include "plait/nn/training/metric.h"
+#include "plait/nn/tasks/metric.h"
 
 #include <gtest/gtest.h>
 #include <torch/utils.h>
@@ -8,7 +8,7 @@
 #include <random>
 
 #include "plait/base/error.h"
-#include "plait/nn/training/task.h"
+#include "plait/nn/tasks/task.h"
 
 namespace plait {
 namespace {

@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "plait/nn/layers/input.h"
 #include "plait/nn/operations/graph_handle.h"
-#include "plait/nn/training/input.h"
 #include "tests/support/random_graph.h"
 
 namespace plait::test {

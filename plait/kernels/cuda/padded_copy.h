@@ -1,5 +1,5 @@
 // Copies of arrays into larger ones, whose rest is filled: for work of a GPU that is recorded once
-// and replayed on batches of different sizes (nn/training/sample_room.h). This header needs no
+// and replayed on batches of different sizes (nn/batches/sample_room.h). This header needs no
 // header of CUDA.
 #pragma once
 

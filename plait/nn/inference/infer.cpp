@@ -11,7 +11,7 @@
 #include "plait/nn/inference/placed_model.h"
 #include "plait/nn/memory/work_memory.h"
 #include "plait/nn/operations/torch_device.h"
-#include "plait/nn/training/metric.h"
+#include "plait/nn/tasks/metric.h"
 #include "plait/nn/training/train.h"
 #include "plait/nn/training/trainable.h"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "plait/nn/layers/layer.h"
-#include "plait/nn/training/graph_set.h"
+#include "plait/nn/operations/graph_set.h"
 
 namespace plait {
 

@@ -15,8 +15,8 @@
 #include "plait/base/row_stride.h"
 #include "plait/kernels/pair_attention.h"
 #include "plait/nn/config.h"
+#include "plait/nn/layers/input.h"
 #include "plait/nn/operations/dense.h"
-#include "plait/nn/training/input.h"
 #include "plait/plan/halo_schedule.h"
 
 namespace plait {

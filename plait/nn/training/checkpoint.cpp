@@ -9,7 +9,7 @@
 #include "plait/base/error.h"
 #include "plait/base/file.h"
 #include "plait/base/setting.h"
-#include "plait/nn/training/input.h"
+#include "plait/nn/layers/input.h"
 #include "plait/nn/training/trainable.h"
 #include "plait/world/difference.h"
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "plait/aggregate/sample_counts.h"
-#include "plait/nn/training/sampled_batches.h"
+#include "plait/nn/batches/sampled_batches.h"
 
 namespace plait {
 

@@ -1,4 +1,4 @@
-#include "plait/nn/training/sampled_batches.h"
+#include "plait/nn/batches/sampled_batches.h"
 
 #include <algorithm>
 #include <condition_variable>
@@ -13,8 +13,8 @@
 #include "plait/base/profile.h"
 #include "plait/base/random.h"
 #include "plait/base/setting.h"
+#include "plait/nn/batches/sample_maker.h"
 #include "plait/nn/operations/share_rows.h"
-#include "plait/nn/training/sample_maker.h"
 #include "plait/nn/training/train.h"
 #include "plait/sample/check.h"
 #include "plait/sample/draw.h"

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "plait/nn/training/sample_maker.h"
+#include "plait/nn/batches/sample_maker.h"
 #include "plait/sample/neighbours.h"
 
 namespace plait {

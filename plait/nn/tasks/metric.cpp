@@ -1,4 +1,4 @@
-#include "plait/nn/training/metric.h"
+#include "plait/nn/tasks/metric.h"
 
 #include <algorithm>
 #include <array>

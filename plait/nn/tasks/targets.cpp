@@ -1,4 +1,4 @@
-#include "plait/nn/training/targets.h"
+#include "plait/nn/tasks/targets.h"
 
 #include <algorithm>
 

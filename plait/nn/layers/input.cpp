@@ -1,4 +1,4 @@
-#include "plait/nn/training/input.h"
+#include "plait/nn/layers/input.h"
 
 #include <algorithm>
 #include <cmath>

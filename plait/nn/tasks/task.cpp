@@ -1,4 +1,4 @@
-#include "plait/nn/training/task.h"
+#include "plait/nn/tasks/task.h"
 
 #include <fmt/core.h>
 #include <torch/nn/functional/loss.h>

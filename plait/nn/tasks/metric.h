@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "plait/nn/config.h"
-#include "plait/nn/training/targets.h"
+#include "plait/nn/tasks/targets.h"
 #include "plait/world/world.h"
 
 namespace plait {

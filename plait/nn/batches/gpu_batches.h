@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "plait/aggregate/cuda/sampled_edges.h"
-#include "plait/nn/training/sample_maker.h"
+#include "plait/nn/batches/sample_maker.h"
 #include "plait/partition/partition.h"
 #include "plait/sample/cuda/neighbours.h"
 #include "plait/table/sharded/cuda/gpu_array.h"

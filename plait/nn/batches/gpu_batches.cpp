@@ -1,4 +1,4 @@
-#include "plait/nn/training/gpu_batches.h"
+#include "plait/nn/batches/gpu_batches.h"
 
 #include <c10/core/Event.h>
 

@@ -8,7 +8,7 @@
 
 #include "plait/nn/config.h"
 #include "plait/nn/operations/dense.h"
-#include "plait/nn/training/targets.h"
+#include "plait/nn/tasks/targets.h"
 
 namespace plait {
 

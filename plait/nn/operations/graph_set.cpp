@@ -1,4 +1,4 @@
-#include "plait/nn/training/graph_set.h"
+#include "plait/nn/operations/graph_set.h"
 
 #include <algorithm>
 #include <numeric>

@@ -10,7 +10,7 @@
 
 #include "plait/base/gpu.h"
 #include "plait/base/profile.h"
-#include "plait/nn/training/gpu_batches.h"
+#include "plait/nn/batches/gpu_batches.h"
 #include "plait/sample/cooperative.h"
 
 namespace plait {

@@ -1,6 +1,6 @@
 // Batches on the CPU that all ranks sample together.
 #include "plait/base/profile.h"
-#include "plait/nn/training/cpu_batches.h"
+#include "plait/nn/batches/cpu_batches.h"
 #include "plait/sample/cooperative.h"
 
 namespace plait {

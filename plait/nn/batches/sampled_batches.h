@@ -24,9 +24,9 @@
 
 #include "plait/graph/dataset.h"
 #include "plait/nn/config.h"
+#include "plait/nn/layers/input.h"
 #include "plait/nn/operations/dense.h"
-#include "plait/nn/training/input.h"
-#include "plait/nn/training/targets.h"
+#include "plait/nn/tasks/targets.h"
 #include "plait/partition/partition.h"
 #include "plait/placement/graph_shards.h"
 

@@ -1,4 +1,4 @@
-#include "plait/nn/training/sample_room.h"
+#include "plait/nn/batches/sample_room.h"
 
 #include <bit>
 
