@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <span>
 
+#include "plait/world/reduction.h"
+
 namespace plait {
 
 // The operations throw Error on all ranks when a peer has left or failed, and over the network also
@@ -18,8 +20,7 @@ class Collectives {
   // As World's functions of these names. The part of all_to_all() that a rank sends to itself is
   // copied.
   virtual void barrier() = 0;
-  virtual void all_reduce_sum(std::span<float> values) = 0;
-  virtual void all_reduce_sum(std::span<double> values) = 0;
+  virtual void all_reduce(const ReducedValues& values, Reduction how) = 0;
   virtual void all_to_all(std::span<const std::span<const std::byte>> send,
                           std::span<const std::span<std::byte>> received) = 0;
   virtual void broadcast(std::span<std::byte> bytes, int root) = 0;

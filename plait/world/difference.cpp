@@ -79,19 +79,18 @@ struct Call {
 };
 
 // Returns the calls of all ranks. One sum takes fewer messages between threads than an exchange:
-// each rank adds its own, as 16-bit numbers, which floats hold exactly, to the zeros of the others.
+// each rank adds its own words to the zeros of the others.
 std::vector<Call> gather_calls(World& world, const Call& mine) {
-  using Words = std::array<std::uint16_t, sizeof(Call) / 2>;
+  using Words = std::array<std::uint64_t, sizeof(Call) / sizeof(std::uint64_t)>;
   const auto ranks = static_cast<std::size_t>(world.size());
-  std::vector<float> words(ranks * Words().size());
+  std::vector<std::uint64_t> words(ranks * Words().size());
   const auto of = [&](std::size_t rank) { return words.begin() + rank * Words().size(); };
   std::ranges::copy(std::bit_cast<Words>(mine), of(static_cast<std::size_t>(world.rank())));
-  world.all_reduce_sum(std::span(words));
+  world.all_reduce_sum(words);
   std::vector<Call> all;
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     Words call;
-    std::transform(of(rank), of(rank + 1), call.begin(),
-                   [](float word) { return static_cast<std::uint16_t>(word); });
+    std::copy(of(rank), of(rank + 1), call.begin());
     all.push_back(std::bit_cast<Call>(call));
   }
   return all;

@@ -46,9 +46,11 @@ bool is_address(const std::string& text) {
 
 template <class T>
 at::Tensor as_tensor(std::span<T> values) {
-  constexpr auto type = std::is_same_v<T, float>    ? at::kFloat
-                        : std::is_same_v<T, double> ? at::kDouble
-                                                    : at::kByte;
+  constexpr auto type = std::is_same_v<T, float>          ? at::kFloat
+                        : std::is_same_v<T, double>       ? at::kDouble
+                        : std::is_same_v<T, std::int32_t> ? at::kInt
+                        : std::is_same_v<T, std::int64_t> ? at::kLong
+                                                          : at::kByte;
   return at::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, type);
 }
 
@@ -105,8 +107,9 @@ class Gloo : public Collectives {
   void barrier() override {
     translate([&] { group_->barrier()->wait(); });
   }
-  void all_reduce_sum(std::span<float> values) override { reduce(values); }
-  void all_reduce_sum(std::span<double> values) override { reduce(values); }
+  void all_reduce(const ReducedValues& values, Reduction how) override {
+    std::visit([&](auto some) { reduce(some, how); }, values);
+  }
 
   void all_to_all(std::span<const std::span<const std::byte>> send,
                   std::span<const std::span<std::byte>> received) override {
@@ -201,13 +204,30 @@ class Gloo : public Collectives {
     for (const auto& one : work) require(one->wait(kLongestWait), "{}", kEnded);
   }
 
+  // Gloo has no unsigned numbers: shifted by half their range, they are signed ones in the same
+  // order. Sums wrap alike.
   template <class T>
-  void reduce(std::span<T> values) {
+  void reduce(std::span<T> values, Reduction how) {
     if (values.empty()) return;
+    if constexpr (std::unsigned_integral<T>) {
+      const T half = how == Reduction::sum ? 0 : T{1} << (8 * sizeof(T) - 1);
+      for (T& value : values) value ^= half;
+      using Signed = std::make_signed_t<T>;
+      reduce(std::span(reinterpret_cast<Signed*>(values.data()), values.size()), how);
+      for (T& value : values) value ^= half;
+    } else {
+      reduce_as_they_are(values, how);
+    }
+  }
+
+  template <class T>
+  void reduce_as_they_are(std::span<T> values, Reduction how) {
+    constexpr c10d::ReduceOp::RedOpType kOperation[] = {c10d::ReduceOp::SUM, c10d::ReduceOp::MIN,
+                                                        c10d::ReduceOp::MAX};
     translate([&] {
       std::vector<at::Tensor> tensors{as_tensor(values)};
       c10d::AllreduceOptions options;
-      options.reduceOp = c10d::ReduceOp::SUM;
+      options.reduceOp = kOperation[static_cast<std::size_t>(how)];
       group_->allreduce(tensors, options)->wait();
     });
     // A ring: each rank passes on (n - 1) / n of the data twice.

@@ -32,17 +32,17 @@ constexpr std::size_t kLine = 64;
 // All windows of a turn should stay in a processor's cache.
 constexpr std::size_t kMostWindow = std::size_t{256} << 10, kLeastWindow = std::size_t{16} << 10,
                       kWindows = std::size_t{4} << 20;
-// Up to this many bytes each rank adds up the values of all by itself, in one turn; above, each
-// adds up a share, and the others copy it.
-constexpr std::size_t kSummedByAll = std::size_t{16} << 10;
+// Up to this many bytes each rank reduces the values of all by itself, in one turn; above, each
+// reduces a share, and the others copy it.
+constexpr std::size_t kReducedByAll = std::size_t{16} << 10;
 
-enum class Operation : std::uint64_t { barrier, sum, exchange, broadcast };
+enum class Operation : std::uint64_t { barrier, reduction, exchange, broadcast };
 
 // The operation in which a rank takes part. Zeroes, as fresh memory has them, are a barrier.
 struct Header {
   Operation operation = Operation::barrier;
   std::uint64_t bytes = 0;   // of the values; in exchanges: that this rank sends to others
-  std::uint64_t detail = 0;  // of sums: the bytes of a value; of broadcasts: the root
+  std::uint64_t detail = 0;  // of reductions: which, and of what type; of broadcasts: the root
   bool operator==(const Header&) const = default;
 };
 
@@ -109,8 +109,9 @@ class HostCollectives : public Collectives {
     meet_alike();
     call.end();
   }
-  void all_reduce_sum(std::span<float> values) override { sum(values); }
-  void all_reduce_sum(std::span<double> values) override { sum(values); }
+  void all_reduce(const ReducedValues& values, Reduction how) override {
+    std::visit([&](auto some) { reduce(some, how); }, values);
+  }
 
   // The bytes for all other ranks go through the window one behind the other, beginning with those
   // for the next rank, so that in each turn all ranks have something to copy.
@@ -267,33 +268,32 @@ class HostCollectives : public Collectives {
     return std::launder(reinterpret_cast<T*>(window_of(rank)));
   }
 
-  // Adds in the order of ranks, whoever does it: the same bits on all.
+  // Combines in the order of ranks, whoever does it: the same bits on all.
   template <class T>
-  void add_all(std::span<T> sums, std::size_t at) const {
-    std::copy_n(values_of<T>(0) + at, sums.size(), sums.data());
-    for (std::size_t r = 1; r < layout_.ranks; ++r) {
-      const T* const others = values_of<T>(r) + at;
-      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += others[i];
-    }
+  void combine_all(std::span<T> values, std::size_t at, Reduction how) const {
+    std::copy_n(values_of<T>(0) + at, values.size(), values.data());
+    for (std::size_t r = 1; r < layout_.ranks; ++r) combine(values, values_of<T>(r) + at, how);
   }
 
   template <class T>
-  void sum(std::span<T> values) {
+  void reduce(std::span<T> values, Reduction how) {
+    const std::uint64_t type = ReducedValues(values).index();
     const std::size_t most = layout_.window / sizeof(T);
     std::vector<T> share(std::min(most, values.size()) / layout_.ranks + 1);
     Call call(*this);
     for (std::size_t at = 0; at == 0 || at < values.size(); at += most) {
       const std::span<T> some = values.subspan(at, std::min(most, values.size() - at));
-      begin_turn({Operation::sum, values.size_bytes(), sizeof(T)});
+      begin_turn(
+          {Operation::reduction, values.size_bytes(), type << 8 | static_cast<std::uint64_t>(how)});
       std::ranges::copy(some, values_of<T>(rank_));
       meet_alike();
-      if (layout_.ranks <= 2 || some.size_bytes() <= kSummedByAll) {
-        add_all(some, 0);
+      if (layout_.ranks <= 2 || some.size_bytes() <= kReducedByAll) {
+        combine_all(some, 0, how);
         continue;
       }
       const auto begin = [&](std::size_t r) { return some.size() * r / layout_.ranks; };
       const std::span<T> mine = std::span(share).first(begin(rank_ + 1) - begin(rank_));
-      add_all(mine, begin(rank_));
+      combine_all(mine, begin(rank_), how);
       // Nobody else reads a rank's own values of its own share.
       std::ranges::copy(mine, values_of<T>(rank_) + begin(rank_));
       meet(check_);

@@ -57,7 +57,7 @@ class Liveness {
     std::string store_place;     // for messages
     std::string world;           // tells this world's keys from the keys of an earlier one
     std::chrono::milliseconds work_timeout{0};  // of watched work that stands still; 0: none
-    std::vector<std::string> kind_names;        // of operations: "a sum over ranks"
+    std::vector<std::string> kind_names;        // of operations: "a reduction over ranks"
   };
 
   // Starts both threads. `store` must be a connection that nobody else uses.

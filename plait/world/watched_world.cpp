@@ -12,7 +12,7 @@
 namespace plait {
 
 const std::vector<std::string>& WatchedWorld::kind_names() {
-  static const std::vector<std::string> names{"a barrier", "a sum over ranks",
+  static const std::vector<std::string> names{"a barrier", "a reduction over ranks",
                                               "an exchange of data", "a broadcast",
                                               "an operation on a graph"};
   return names;
@@ -52,12 +52,8 @@ void WatchedWorld::barrier() {
   collective(kBarrier, [&] { collectives().barrier(); });
 }
 
-void WatchedWorld::all_reduce_sum(std::span<float> values) {
-  collective(kSum, [&] { collectives().all_reduce_sum(values); });
-}
-
-void WatchedWorld::all_reduce_sum(std::span<double> values) {
-  collective(kSum, [&] { collectives().all_reduce_sum(values); });
+void WatchedWorld::all_reduce(const ReducedValues& values, Reduction how) {
+  collective(kReduction, [&] { collectives().all_reduce(values, how); });
 }
 
 void WatchedWorld::broadcast(std::span<std::byte> bytes, int root) {

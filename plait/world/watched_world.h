@@ -16,12 +16,11 @@ namespace plait {
 class WatchedWorld : public World {
  public:
   // Operations that cannot meet one another, and the watch's names for them.
-  enum Kind : std::size_t { kBarrier, kSum, kExchange, kBroadcast, kElsewhere };
+  enum Kind : std::size_t { kBarrier, kReduction, kExchange, kBroadcast, kElsewhere };
   static const std::vector<std::string>& kind_names();
 
   void barrier() override;
-  void all_reduce_sum(std::span<float> values) override;
-  void all_reduce_sum(std::span<double> values) override;
+  void all_reduce(const ReducedValues& values, Reduction how) override;
   std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine) override;
   void all_to_all(std::span<const std::span<const std::byte>> send,
                   std::span<const std::span<std::byte>> received) override;

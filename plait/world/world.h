@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "plait/base/channel.h"
+#include "plait/world/reduction.h"
 #include "plait/world/secret.h"
 #include "plait/world/watched_work.h"
 
@@ -66,10 +67,22 @@ class World {
 
   // Collective. Returns when all ranks have called it.
   virtual void barrier() = 0;
-  // Collective. Replace values by their element-wise sums over ranks, the same bits on every rank.
-  // All ranks give the same number of values.
-  virtual void all_reduce_sum(std::span<float> values) = 0;
-  virtual void all_reduce_sum(std::span<double> values) = 0;
+  // Collective. Replaces values by their reduction over ranks, the same bits on every rank. All
+  // ranks give the same number of values of the same type.
+  virtual void all_reduce(const ReducedValues& values, Reduction how) = 0;
+  // Collective. The same for a span, an array or a vector.
+  template <class Values>
+  void all_reduce_sum(Values&& values) {
+    all_reduce(all_of(values), Reduction::sum);
+  }
+  template <class Values>
+  void all_reduce_min(Values&& values) {
+    all_reduce(integers_of(values), Reduction::min);
+  }
+  template <class Values>
+  void all_reduce_max(Values&& values) {
+    all_reduce(integers_of(values), Reduction::max);
+  }
   // Collective. Returns by rank the bytes that every rank gives; sizes may differ.
   virtual std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine) = 0;
   // Collective. send[r] goes to rank r; received[r] comes from rank r. Both sides know the sizes.
@@ -125,6 +138,17 @@ class World {
   virtual std::uint64_t bytes_sent() const = 0;
 
  private:
+  template <class Values>
+  static auto all_of(Values& values) {
+    return std::span<typename decltype(std::span(values))::element_type>(values);
+  }
+  template <class Values>
+  static auto integers_of(Values& values) {
+    static_assert(std::integral<typename decltype(std::span(values))::element_type>,
+                  "least and largest values are taken of integers");
+    return all_of(values);
+  }
+
   std::uint64_t places_ = 0;
 };
 

@@ -40,6 +40,41 @@ void check_sums(World& world) {
   }
 }
 
+// Extrema of numbers of all magnitudes and signs.
+template <class T>
+void check_extrema(World& world) {
+  const auto value = [](int rank, std::size_t i) {
+    return static_cast<T>((i * 0x9e3779b97f4a7c15 + static_cast<std::size_t>(rank)) *
+                          0xbf58476d1ce4e5b9);
+  };
+  for (const std::size_t size : kSizes) {
+    std::vector<T> least(size);
+    for (std::size_t i = 0; i < size; ++i) least[i] = value(world.rank(), i);
+    std::vector<T> largest = least, sums = least;
+    world.all_reduce_min(least);
+    world.all_reduce_max(largest);
+    world.all_reduce_sum(sums);
+    for (std::size_t i = 0; i < size; ++i) {
+      T low = value(0, i), high = low;
+      std::uint64_t sum = 0;  // that wraps
+      for (int rank = 0; rank < world.size(); ++rank) {
+        low = std::min(low, value(rank, i)), high = std::max(high, value(rank, i));
+        sum += static_cast<std::uint64_t>(value(rank, i));
+      }
+      expect(least[i] == low, fmt::format("least {} of {} is {}", i, size, low));
+      expect(largest[i] == high, fmt::format("largest {} of {} is {}", i, size, high));
+      expect(sums[i] == static_cast<T>(sum), fmt::format("sum {} of {}", i, size));
+    }
+  }
+}
+
+void check_integers(World& world) {
+  check_extrema<std::int32_t>(world);
+  check_extrema<std::int64_t>(world);
+  check_extrema<std::uint32_t>(world);
+  check_extrema<std::uint64_t>(world);
+}
+
 // Inexact sums must still be the same bits everywhere.
 void check_same_bits(World& world) {
   std::vector<float> values(10007);
@@ -113,6 +148,7 @@ const RankProgram collectives("collectives", [](World& world) {
   check_sums<float>(world);
   check_sums<double>(world);
   check_same_bits(world);
+  check_integers(world);
   check_all_gather(world);
   check_all_to_all(world);
   check_broadcast(world);
@@ -193,6 +229,7 @@ TEST(SlowRank, IsWaitedForLongerThanJoiningMayTake) {
 void check_two_hosts(World& world) {
   expect(!world.one_host(), "two hosts");
   check_sums<float>(world);
+  check_integers(world);
   check_all_gather(world);
   check_all_to_all(world);
   check_broadcast(world);

@@ -68,7 +68,7 @@ void check_sum(Collectives& group, int rank, int ranks, std::size_t size) {
   };
   std::vector<T> values(size);
   for (std::size_t i = 0; i < size; ++i) values[i] = value(rank, i);
-  group.all_reduce_sum(std::span(values));
+  group.all_reduce(std::span(values), Reduction::sum);
   for (std::size_t i = 0; i < size; ++i) {
     T sum = value(0, i);
     for (int from = 1; from < ranks; ++from) sum += value(from, i);
@@ -174,7 +174,7 @@ TEST(HostGroup, RefusesCallsThatDoNotMatch) {
   const auto mismatch = Each(HasSubstr("make calls that do not match"));
   const auto sum_of = [](Collectives& group, std::size_t size) {
     std::vector<float> own(size);
-    group.all_reduce_sum(std::span(own));
+    group.all_reduce(std::span(own), Reduction::sum);
   };
   EXPECT_THAT(errors_of_calls([&](Collectives& group, int rank) {
                 if (rank == 1) return group.barrier();
@@ -184,6 +184,17 @@ TEST(HostGroup, RefusesCallsThatDoNotMatch) {
   EXPECT_THAT(
       errors_of_calls([&](Collectives& group, int rank) { sum_of(group, rank == 2 ? 101 : 100); }),
       mismatch);
+  // Sums of other types, and other reductions, of as many bytes.
+  std::array<std::int64_t, 100> whole{};
+  std::array<double, 100> real{};
+  const auto reduce = [&](Collectives& group, int rank, Reduction how) {
+    std::array<std::int64_t, 100> own = whole;
+    if (rank == 1 && how == Reduction::sum) return group.all_reduce(std::span(real), how);
+    group.all_reduce(std::span(own), rank == 1 ? Reduction::min : how);
+  };
+  for (const Reduction how : {Reduction::sum, Reduction::max})
+    EXPECT_THAT(errors_of_calls([&](Collectives& group, int rank) { reduce(group, rank, how); }),
+                mismatch);
   EXPECT_THAT(errors_of_calls([&](Collectives& group, int rank) {
                 if (rank != 0) return check_broadcast(group, rank, 1, 50);
                 check_exchange(group, rank, 3, [](int, int) { return std::size_t{50}; });
@@ -223,7 +234,7 @@ TEST(HostGroup, WritesNothingAfterAnError) {
     std::vector<float> values(1000, 1);
     if (rank == 1) {
       while (!ended) std::this_thread::sleep_for(1ms);
-      group.all_reduce_sum(std::span(values));
+      group.all_reduce(std::span(values), Reduction::sum);
       require(values[0] == 2, "the sum is {}", values[0]);
       return;
     }
@@ -232,7 +243,8 @@ TEST(HostGroup, WritesNothingAfterAnError) {
       group.end_waits();
     });
     for (int call = 0; call < 3; ++call) {
-      const std::string text = failure_of([&] { group.all_reduce_sum(std::span(values)); });
+      const std::string text =
+          failure_of([&] { group.all_reduce(std::span(values), Reduction::sum); });
       require(!text.empty(), "the wait has ended by itself");
       std::ranges::fill(values, 1000);
     }

@@ -282,7 +282,7 @@ TEST(HostsCalls, ThatDoNotMeetAreNamedOnAllHosts) {
   auto kinds = start_on_hosts("another kind", "aabb", 2000);  // at the same time
   auto worlds = start_on_hosts("another world", "aabb", 2000);
   EXPECT_THAT(errors_of(kinds),
-              names_calls("a sum over ranks on one host", "a barrier on one host"));
+              names_calls("a reduction over ranks on one host", "a barrier on one host"));
   EXPECT_THAT(errors_of(worlds), names_calls("a barrier", "a barrier on one host"));
 }
 

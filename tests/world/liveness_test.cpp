@@ -162,11 +162,11 @@ TEST(DifferentOperations, EndAllRanksThatWouldWaitForEver) {
   const std::string rule = "; every rank must make the same calls in the same order";
   EXPECT_THAT(
       outcome.all_errors(),
-      testing::AnyOf(HasSubstr("rank 0: rank 1 has called a sum over ranks where rank 0 has "
+      testing::AnyOf(HasSubstr("rank 0: rank 1 has called a reduction over ranks where rank 0 has "
                                "called an operation on a graph" +
                                rule),
                      HasSubstr("rank 1: rank 0 has called an operation on a graph where "
-                               "rank 1 has called a sum over ranks" +
+                               "rank 1 has called a reduction over ranks" +
                                rule)));
 }
 

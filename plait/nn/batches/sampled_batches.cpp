@@ -224,17 +224,17 @@ struct SampledBatches::State {
     MadeBatch& made = prepared.made;
     if (made.wait) made.wait();
     // Own rows of each layer on all ranks, over which batches are normalised.
-    std::vector<double> rows;
+    std::vector<std::uint64_t> rows;
     for (const LayerSample& layer : made.layers)
-      rows.push_back(static_cast<double>(layer.edges->own()));
+      rows.push_back(static_cast<std::uint64_t>(layer.edges->own()));
     if (config.model.norm == NormKind::batch) world.all_reduce_sum(rows);
     SampledBatch batch{
         std::move(made.memory),  std::move(made.input), {},
         std::move(made.targets), prepared.examples,     static_cast<std::uint32_t>(prepared.step)};
     for (std::size_t l = 0; l < rows.size(); ++l)
       batch.graphs.push_back(c10::make_intrusive<GraphHandle>(
-          placed, std::move(made.layers[l].edges), static_cast<std::uint64_t>(rows[l]),
-          std::move(made.layers[l].scales), std::move(made.layers[l].rows)));
+          placed, std::move(made.layers[l].edges), rows[l], std::move(made.layers[l].scales),
+          std::move(made.layers[l].rows)));
     if (made.shares_input)
       batch.input = batch.input.with_rows(
           [&](const torch::Tensor& own) { return share_rows(own, batch.graphs.front()); });

@@ -318,8 +318,8 @@ class LayeredInference {
 
   // Waits until all ranks have this stage's output; throws if one is to stop.
   void end_stage(const Stage& stage) {
-    double stops = stopped() ? 1 : 0;
-    world_.all_reduce_sum(std::span(&stops, 1));
+    std::uint32_t stops = stopped() ? 1 : 0;
+    world_.all_reduce_max(std::span(&stops, 1));
     require<Interrupted>(stops == 0,
                          "interrupted in layer {} of {}; the same command goes on from there with "
                          "the files in {}",

@@ -68,8 +68,8 @@ class SampledSteps : public EpochSteps {
 };
 
 bool SampledSteps::any_stops(const std::atomic<bool>& stop) const {
-  double wants = stop.load() ? 1 : 0;
-  run_.world.all_reduce_sum(std::span(&wants, 1));
+  std::uint32_t wants = stop.load() ? 1 : 0;
+  run_.world.all_reduce_max(std::span(&wants, 1));
   return wants > 0;
 }
 
