@@ -6,6 +6,7 @@
 
 #include "cli/ranks.h"
 #include "plait/aggregate/route_choice.h"
+#include "plait/aggregate/shared_partition.h"
 #include "plait/base/gpu.h"
 #include "plait/base/memory.h"
 #include "plait/base/profile.h"
@@ -106,7 +107,7 @@ Layout decided_layout(World& world, const Dataset& dataset, const Session& sessi
   });
   Route decided = route;
   decided.partition = found.partition;
-  Partition partition = partition_for(world, dataset, decided.partition, seed);
+  Partition partition = shared_partition(world, dataset, decided.partition, seed);
   std::vector<std::uint64_t> free;
   if (route.gpu && (found.predicts || found.strategy != route.strategy))
     free = gather_found(world, [] { return gpu_free_memory(); });
@@ -124,7 +125,7 @@ Layout decided_layout(World& world, const Dataset& dataset, const Session& sessi
       found.strategy = best.strategy, found.partition = best.partition;
     });
     if (found.partition != decided.partition)
-      partition = partition_for(world, dataset, found.partition, seed);
+      partition = shared_partition(world, dataset, found.partition, seed);
     decided.partition = found.partition;
   }
   decided.strategy = found.strategy;

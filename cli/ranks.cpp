@@ -18,13 +18,11 @@
 #include "plait/base/progress.h"
 #include "plait/base/system_limits.h"
 #include "plait/exchange/shared_machine.h"
-#include "plait/graph/renumber.h"
 #include "plait/io/fingerprint.h"
 #include "plait/kernels/cuda/get_module.h"
 #include "plait/machine/machine.h"
 #include "plait/measure/copy_rate.h"
 #include "plait/plan/choose.h"
-#include "plait/reorder/cuda/community_order.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/symmetric/peer_access.h"
 #include "plait/world/difference.h"
@@ -295,22 +293,6 @@ std::string on_the_wire(const Route& route) {
 
 const char* device_name(const Session& session) { return session.gpus > 0 ? "cuda" : "cpu"; }
 
-std::optional<Dataset> reordered(World& world, const Dataset& dataset, ReorderMethod method,
-                                 std::uint64_t seed, bool gpu) {
-  if (method == ReorderMethod::none) return {};
-  const Phase phase(fmt::format("ordering vertices by {}", to_string(method)), "reorder");
-  const Buffer<std::uint64_t> order = shared_order(
-      world, method,
-      {dataset.graph, dataset.symmetric, seed, gpu ? gpu_order_by_communities : nullptr});
-  if (order.empty()) return {};
-  on_all_or_none(world, [&] {  // before any rank takes memory
-    require_memory_to_renumber(dataset, world.ranks_of_host().size());
-  });
-  std::optional<Dataset> result;
-  on_all_or_none(world, [&] { result = renumbered(dataset, order.span()); });
-  return result;
-}
-
 Dataset read_graph(World& world, const std::string& path, const Session& session) {
   if (world.size() == 1) return read_graph(path, session);
   Dataset dataset = read_file(path, session);
@@ -319,7 +301,7 @@ Dataset read_graph(World& world, const std::string& path, const Session& session
     require_equal(world, "ranks read different graphs", fingerprint(dataset));
   }
   std::optional<Dataset> renumbered =
-      reordered(world, dataset, session.reorder, session.seed, session.gpus > 0);
+      shared_renumbering(world, dataset, session.reorder, session.seed, session.gpus > 0);
   return renumbered ? std::move(*renumbered) : std::move(dataset);
 }
 
@@ -328,23 +310,6 @@ std::vector<Strategy> worthwhile_strategies(World& world, const Route& standard)
   if (!standard.gpu) return {Strategy::bulk, Strategy::get, Strategy::replicate};
   if (needs_peer_access(standard) && !unreached_peer(world).empty()) return {Strategy::bulk};
   return {Strategy::pipelined, Strategy::partial, Strategy::bulk, Strategy::get};
-}
-
-Partition partition_for(World& world, const Dataset& dataset, PartitionScheme scheme,
-                        std::uint64_t seed) {
-  const Phase phase(fmt::format("partitioning by {}", to_string(scheme)), "partition");
-  if (scheme != PartitionScheme::metis || world.size() == 1)
-    return make_partition(scheme, dataset, world.size(), seed);
-  Buffer<std::uint32_t> owner(dataset.vertices());
-  if (world.rank() == 0) {
-    const Partition found = make_partition(scheme, dataset, world.size(), seed);
-    for (std::uint64_t v = 0; v < owner.size(); ++v)
-      owner[v] = static_cast<std::uint32_t>(found.owner(v));
-  }
-  world.broadcast(std::as_writable_bytes(owner.span()), 0);
-  Partition partition = Partition::of_owners(world.size(), std::move(owner));
-  partition.set_numbers(dataset.numbers);
-  return partition;
 }
 
 }  // namespace plait::cli

@@ -49,12 +49,6 @@ const char* device_name(const Session& session);
 // Error, on all ranks, if they read different graphs.
 Dataset read_graph(World& world, const std::string& path, const Session& session);
 
-// Collective. Returns the graph renumbered by the method, the same on all ranks; nothing if its
-// vertices keep their order. `gpu`: rank 0 finds it on its GPU, if it can. Throws Error as
-// find_order(), and DoesNotFitError, on all ranks.
-std::optional<Dataset> reordered(World& world, const Dataset& dataset, ReorderMethod method,
-                                 std::uint64_t seed, bool gpu);
-
 // The aggregations of a run.
 struct Moved {
   std::vector<std::uint64_t> widths;  // of rows, in floats, one per aggregation
@@ -70,10 +64,6 @@ struct Moved {
 Moved moved_by(const TrainConfig& config, const Dataset& dataset);
 // Collective. Returns the strategies that can be worth their while and that these ranks can go.
 std::vector<Strategy> worthwhile_strategies(World& world, const Route& standard);
-
-// Returns the same partition on every rank; rank 0 finds a slow one and sends it. Collective.
-Partition partition_for(World& world, const Dataset& dataset, PartitionScheme scheme,
-                        std::uint64_t seed);
 
 // A route, and the partition that belongs to it.
 struct Layout {

@@ -11,6 +11,7 @@
 #include "cli/commands/contestant.h"
 #include "cli/options/get_options.h"
 #include "cli/ranks.h"
+#include "plait/aggregate/shared_partition.h"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/base/limits.h"
@@ -88,7 +89,7 @@ class Contest {
         world_(world),
         session_(session),
         dataset_(read_graph(world, o.graph, session)),
-        partition_(partition_for(world, dataset_, o.settings.scheme, session.seed)) {}
+        partition_(shared_partition(world, dataset_, o.settings.scheme, session.seed)) {}
 
   void run() {
     require_wire_used({.wire = o_.wire}, world_.size());

@@ -8,6 +8,7 @@
 #include "cli/options/model_options.h"
 #include "cli/options/option_rules.h"
 #include "cli/ranks.h"
+#include "plait/aggregate/shared_partition.h"
 #include "plait/base/error.h"
 #include "plait/base/printable.h"
 #include "plait/io/stated_counts.h"
@@ -129,7 +130,7 @@ Input read_input(World& world, const Options& o, const Session& session,
   require_read(*session.command, &facts);
   const bool labelled = !dataset.labels.empty() || !dataset.label_sets.empty();
   const MadeData made = data_to_make(o.made, !dataset.features.empty(), labelled);
-  Partition partition = partition_for(world, dataset, o.route.partition, session.seed);
+  Partition partition = shared_partition(world, dataset, o.route.partition, session.seed);
   return {std::move(dataset), made, std::move(partition)};
 }
 

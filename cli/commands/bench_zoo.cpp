@@ -7,6 +7,7 @@
 
 #include "cli/commands/contestant.h"
 #include "cli/ranks.h"
+#include "plait/aggregate/shared_partition.h"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/graph/build.h"
@@ -64,7 +65,8 @@ class Zoo {
     Dataset dataset{.name = std::string(zoo_graph.name),
                     .graph = build_csr(make(zoo_graph, o_.scale))};
     dataset.symmetric = is_symmetric(dataset.graph);
-    const Partition partition = partition_for(world_, dataset, o_.settings.scheme, session_.seed);
+    const Partition partition =
+        shared_partition(world_, dataset, o_.settings.scheme, session_.seed);
     const Strategy strategy = chosen(dataset, partition);
     std::vector<Row> rows;
     for (const std::uint64_t width : o_.widths)

@@ -6,6 +6,7 @@
 
 #include "cli/options/get_options.h"
 #include "cli/ranks.h"
+#include "plait/aggregate/shared_partition.h"
 #include "plait/base/error.h"
 #include "plait/base/file.h"
 #include "plait/base/printable.h"
@@ -100,7 +101,8 @@ void run_in_memory(const Options& o, const Session& session, World& world, const
 void run(const Options& o, const Session& session, World& world) {
   require_wire_used(o.infer.route, world.size());
   const Dataset dataset = read_graph(world, o.graph, session);
-  const Partition partition = partition_for(world, dataset, o.infer.route.partition, session.seed);
+  const Partition partition =
+      shared_partition(world, dataset, o.infer.route.partition, session.seed);
   const auto way = o.memory_limit > 0 ? run_by_layers : run_in_memory;
   way(o, session, world, dataset, partition);
 }

@@ -6,14 +6,15 @@
 
 #include "cli/options/get_options.h"
 #include "cli/ranks.h"
-#include "cli/study/engine.h"
 #include "cli/study/output.h"
+#include "plait/aggregate/shared_order.h"
 #include "plait/base/error.h"
 #include "plait/base/file.h"
 #include "plait/base/printable.h"
 #include "plait/base/profile.h"
 #include "plait/graph/crawl.h"
 #include "plait/graph/dcsbm.h"
+#include "plait/measure/study/engine.h"
 #include "plait/plan/choose.h"
 #include "plait/world/launch.h"
 #include "plait/world/phase.h"
@@ -65,7 +66,7 @@ Dataset graph_of(World& world, const Options& o, bool trains, const Session& ses
   if (!o.graph.empty()) return read_graph(world, o.graph, session);
   Dataset made = make_like(o, trains, session.seed);
   std::optional<Dataset> renumbered =
-      reordered(world, made, session.reorder, session.seed, session.gpus > 0);
+      shared_renumbering(world, made, session.reorder, session.seed, session.gpus > 0);
   return renumbered ? std::move(*renumbered) : std::move(made);
 }
 
@@ -74,10 +75,14 @@ bool reads_graph(const Study& study) {
 }
 
 void run_on_rank(const Options& o, const Study& study, World& world, const Session& session) {
-  StudySettings settings{.graph = {}, .seed = session.seed, .effort = o.effort};
+  StudySettings settings{.name = study.name,
+                         .ratio = study.ratio,
+                         .graph = {},
+                         .seed = session.seed,
+                         .effort = o.effort};
   if (reads_graph(study))
     settings.graph = [&] { return graph_of(world, o, study.trains, session); };
-  const StudyResult result = run_study(world, study, o.entries, settings);
+  const StudyResult result = run_study(world, o.entries, settings);
   if (world.rank() != 0) return;
   const StudyRun run{.study = study,
                      .result = result,

@@ -10,6 +10,7 @@
 #include "cli/route_predictor.h"
 #include "plait/aggregate/route_choice.h"
 #include "plait/aggregate/run_memory.h"
+#include "plait/aggregate/shared_partition.h"
 #include "plait/base/error.h"
 #include "plait/base/printable.h"
 #include "plait/base/profile.h"
@@ -67,7 +68,7 @@ class Tuning {
       fmt::print(stderr, "plait: warning: {}\n", predictor_.note());
     const std::vector<Strategy> tried = worthwhile_strategies(world_, o_.standard);
     for (const PartitionScheme scheme : partitions_of(o_)) {
-      const Partition partition = partition_for(world_, dataset_, scheme, session_.seed);
+      const Partition partition = shared_partition(world_, dataset_, scheme, session_.seed);
       if (world_.rank() == 0) {
         result_.counts[scheme] =
             timed("count halo", [&] { return measure_partition(dataset_.graph, partition); });

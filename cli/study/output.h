@@ -4,7 +4,8 @@
 #include <string>
 
 #include "cli/cli.h"
-#include "cli/study/engine.h"
+#include "cli/study/table.h"
+#include "plait/measure/study/engine.h"
 
 namespace plait::cli {
 

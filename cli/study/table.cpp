@@ -29,14 +29,7 @@ constexpr std::array kScripts{
                 "torchrun --standalone --nproc-per-node N bench/nn/embedding_bags.py"},
 };
 
-constexpr std::array<std::string_view, 20> kParts{
-    "step",      "link",      "sum",        "waiting", "fetching",    "summing", "ordering",
-    "partition", "placing",   "first step", "epoch",   "training",    "ahead",   "in turn",
-    "sampling",  "gathering", "computing",  "rows",    "1,000 reads", "memory"};
-
 }  // namespace
-
-std::string_view to_string(StudyPart part) { return kParts[static_cast<std::size_t>(part)]; }
 
 std::span<const Study> studies() {
   static const std::vector<Study> kAll = [] {
@@ -48,6 +41,7 @@ std::span<const Study> studies() {
   }();
   return kAll;
 }
+
 std::span<const StudyScript> study_scripts() { return kScripts; }
 
 const Study& study_of(std::string_view name) {

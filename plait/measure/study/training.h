@@ -5,14 +5,14 @@
 #include <utility>
 #include <vector>
 
-#include "cli/study/table.h"
 #include "plait/graph/dataset.h"
 #include "plait/measure/bench.h"
+#include "plait/measure/study/entry.h"
 #include "plait/nn/config.h"
 #include "plait/partition/partition.h"
 #include "plait/world/world.h"
 
-namespace plait::cli {
+namespace plait {
 
 struct StudyTraining {
   Times times;  // per epoch: the median of each run
@@ -45,4 +45,4 @@ struct StudyEpochs {
 StudyEpochs time_sampled_epochs(World& world, const Dataset& dataset, const Partition& partition,
                                 const TrainConfig& config, int repetitions);
 
-}  // namespace plait::cli
+}  // namespace plait

@@ -1,12 +1,11 @@
-#include "cli/study/engine.h"
+#include "plait/measure/study/engine.h"
 
 #include <algorithm>
 #include <array>
 
-#include "cli/ranks.h"
-#include "cli/study/memory.h"
-#include "cli/study/training.h"
 #include "plait/aggregate/run_memory.h"
+#include "plait/aggregate/shared_order.h"
+#include "plait/aggregate/shared_partition.h"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/base/progress.h"
@@ -17,13 +16,15 @@
 #include "plait/measure/cuda/rival_bench.h"
 #include "plait/measure/made_data.h"
 #include "plait/measure/model_bench.h"
+#include "plait/measure/study/memory.h"
+#include "plait/measure/study/training.h"
 #include "plait/nn/model.h"
 #include "plait/sample/draw.h"
 #include "plait/sample/neighbours.h"
 #include "plait/world/gather.h"
 #include "plait/world/phase.h"
 
-namespace plait::cli {
+namespace plait {
 namespace {
 
 constexpr double kTolerance = 1e-5;    // of a step's result, relative
@@ -66,7 +67,7 @@ class StudyEngine {
         break;
       case StudyPart::partition:
         row.times = time_work([&] {
-          partition_for(world_, dataset(entry), entry.options.route.partition, settings_.seed);
+          shared_partition(world_, dataset(entry), entry.options.route.partition, settings_.seed);
         });
         break;
       case StudyPart::placing:
@@ -109,7 +110,7 @@ class StudyEngine {
 
  private:
   std::optional<Dataset> in_order(const StudyEntry& entry) {
-    return reordered(world_, input_, entry.order, settings_.seed, entry.options.route.gpu);
+    return shared_renumbering(world_, input_, entry.order, settings_.seed, entry.options.route.gpu);
   }
   // Returns the graph in the entry's order, which is kept.
   const Dataset& dataset(const StudyEntry& entry) {
@@ -125,7 +126,7 @@ class StudyEngine {
     auto found = partitions_.find(key);
     if (found == partitions_.end())
       found =
-          partitions_.emplace(key, partition_for(world_, dataset(entry), scheme, settings_.seed))
+          partitions_.emplace(key, shared_partition(world_, dataset(entry), scheme, settings_.seed))
               .first;
     return found->second;
   }
@@ -379,35 +380,34 @@ class StudyEngine {
 };
 
 // Work that is done once has no ratio to steps, unless the study asks for its share.
-bool has_ratio(const Study& study, const StudyRow& row) {
+bool has_ratio(StudyRatio ratio, const StudyRow& row) {
   static constexpr std::array kParts{StudyPart::step, StudyPart::training, StudyPart::rows,
                                      StudyPart::reads};
-  return study.ratio == StudyRatio::share ||
-         std::ranges::find(kParts, row.entry.part) != kParts.end();
+  return ratio == StudyRatio::share || std::ranges::find(kParts, row.entry.part) != kParts.end();
 }
 
 // Sets the ratios of rows to those that they refer to, where both were measured.
-void set_ratios(const Study& study, const std::string& first, std::vector<StudyRow>& rows) {
+void set_ratios(StudyRatio ratio, const std::string& first, std::vector<StudyRow>& rows) {
   for (StudyRow& row : rows) {
     const auto other =
         std::ranges::find(rows, row.entry.of.empty() ? first : row.entry.of,
                           [](const StudyRow& one) -> const std::string& { return one.entry.name; });
-    if (other == rows.end() || !has_ratio(study, row)) continue;
+    if (other == rows.end() || !has_ratio(ratio, row)) continue;
     const double theirs = other->times.median(), mine = row.times.median();
-    const bool speedup = study.ratio == StudyRatio::speedup;
+    const bool speedup = ratio == StudyRatio::speedup;
     if ((speedup ? mine : theirs) > 0) row.ratio = speedup ? theirs / mine : mine / theirs;
   }
 }
 
 }  // namespace
 
-StudyResult run_study(World& world, const Study& study, const std::vector<StudyEntry>& entries,
+StudyResult run_study(World& world, const std::vector<StudyEntry>& entries,
                       const StudySettings& settings) {
   StudyEngine engine(world, settings);
   StudyResult result;
   if (settings.graph)
     result.graph = {engine.input().name, engine.input().vertices(), engine.input().edges()};
-  Progress progress(fmt::format("study {}", study.name), entries.size());
+  Progress progress(fmt::format("study {}", settings.name), entries.size());
   progress.advance(0);  // draws it
   for (const StudyEntry& entry : entries) {
     try {
@@ -419,8 +419,9 @@ StudyResult run_study(World& world, const Study& study, const std::vector<StudyE
     progress.advance(1);
   }
   require<DoesNotFitError>(!result.rows.empty(), "{}", result.refused.front().second);
-  if (study.ratio != StudyRatio::planned) set_ratios(study, entries.front().name, result.rows);
+  if (settings.ratio != StudyRatio::planned)
+    set_ratios(settings.ratio, entries.front().name, result.rows);
   return result;
 }
 
-}  // namespace plait::cli
+}  // namespace plait

@@ -1,4 +1,4 @@
-#include "cli/study/training.h"
+#include "plait/measure/study/training.h"
 
 #include <algorithm>
 #include <atomic>
@@ -10,7 +10,7 @@
 #include "plait/nn/training/train.h"
 #include "plait/world/gather.h"
 
-namespace plait::cli {
+namespace plait {
 namespace {
 
 constexpr int kWholeEpochs = 200;   // of one step each
@@ -162,4 +162,4 @@ StudyEpochs time_sampled_epochs(World& world, const Dataset& dataset, const Part
   return found;
 }
 
-}  // namespace plait::cli
+}  // namespace plait

@@ -1,13 +1,13 @@
-#include "cli/study/memory.h"
+#include "plait/measure/study/memory.h"
 
 #include <algorithm>
 #include <atomic>
 #include <fstream>
 
-#include "cli/study/training.h"
 #include "plait/base/gpu.h"
 #include "plait/base/memory.h"
 #include "plait/base/timer.h"
+#include "plait/measure/study/training.h"
 #include "plait/nn/memory/work_memory.h"
 #include "plait/nn/operations/torch_device.h"
 #include "plait/nn/training/train.h"
@@ -19,7 +19,7 @@
 #include "plait/table/store_memory.h"
 #include "plait/world/gather.h"
 
-namespace plait::cli {
+namespace plait {
 namespace {
 
 std::uint64_t memory_in_use(bool gpus) {
@@ -191,4 +191,4 @@ StudyMemory memory_for_study(World& world, const Dataset& dataset, const Partiti
   return MemoryMeter(world, dataset, partition, entry, input).measure();
 }
 
-}  // namespace plait::cli
+}  // namespace plait

@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <functional>
 
-#include "cli/study/table.h"
 #include "plait/graph/dataset.h"
 #include "plait/measure/bench.h"
+#include "plait/measure/study/entry.h"
 #include "plait/partition/partition.h"
 #include "plait/world/world.h"
 
-namespace plait::cli {
+namespace plait {
 
 struct StudyMemoryInput {
   std::function<Dataset()> graph;  // reads or makes the dataset anew
@@ -31,4 +31,4 @@ struct StudyMemory {
 StudyMemory memory_for_study(World& world, const Dataset& dataset, const Partition& partition,
                              const StudyEntry& entry, const StudyMemoryInput& input);
 
-}  // namespace plait::cli
+}  // namespace plait

@@ -6,15 +6,16 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "cli/study/table.h"
 #include "plait/graph/dataset.h"
 #include "plait/measure/bench.h"
+#include "plait/measure/study/entry.h"
 #include "plait/world/world.h"
 
-namespace plait::cli {
+namespace plait {
 
 struct StudyRow {
   StudyEntry entry;
@@ -37,6 +38,8 @@ struct StudyResult {
 };
 
 struct StudySettings {
+  std::string_view name;  // of the study, for the line that shows progress
+  StudyRatio ratio = StudyRatio::speedup;
   // Reads or makes it, the same on all ranks; empty for a study that reads no graph.
   std::function<Dataset()> graph;
   std::uint64_t seed = 0;
@@ -47,7 +50,7 @@ struct StudySettings {
 // double precision before it is timed. Work that is no part of a step is done as often as
 // repetitions say, or until it has taken two seconds. Returns the result on all ranks. Throws
 // MismatchError for a wrong result, DoesNotFitError if no entry fits.
-StudyResult run_study(World& world, const Study& study, const std::vector<StudyEntry>& entries,
+StudyResult run_study(World& world, const std::vector<StudyEntry>& entries,
                       const StudySettings& settings);
 
-}  // namespace plait::cli
+}  // namespace plait
