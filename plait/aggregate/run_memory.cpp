@@ -94,7 +94,7 @@ MemoryQuestion question_of(const RunMemory& run, const GraphCounts& counts) {
           .rows_per_sum = run.rows_per_sum,
           .wire = run.route.wire,
           .get = run.route.get,
-          .scaled = run.scaled,
+          .copied_width = run.copied_width,
           .weighted = counts.weighted,
           .symmetric = counts.symmetric,
           .gradient = run.shards.transposed,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,14 +17,14 @@ namespace plait {
 // A run as far as its memory depends on it. Sizes are in bytes unless said otherwise.
 struct RunMemory {
   Route route;
-  ShardOptions shards;                     // `halo` and `order` follow from the route
-  std::vector<std::uint64_t> widths;       // of the rows that are aggregated, in floats, each once
-  std::vector<PassWidths> scheduled;       // as in MemoryQuestion
-  std::uint64_t edge_scratch = 0;          // as in MemoryQuestion
-  std::uint64_t rows_per_sum = 1;          // as in MemoryQuestion
-  bool scaled = true;                      // as in MemoryQuestion
-  std::vector<WorkBytes> work;             // as in MemoryQuestion
-  std::vector<std::uint64_t> beside = {};  // as in MemoryQuestion
+  ShardOptions shards;                // `halo` and `order` follow from the route
+  std::vector<std::uint64_t> widths;  // of the rows that are aggregated, in floats, each once
+  std::vector<PassWidths> scheduled;  // as in MemoryQuestion
+  std::uint64_t edge_scratch = 0;     // as in MemoryQuestion
+  std::uint64_t rows_per_sum = 1;     // as in MemoryQuestion
+  std::optional<std::uint64_t> copied_width = {};  // as in MemoryQuestion
+  std::vector<WorkBytes> work;                     // as in MemoryQuestion
+  std::vector<std::uint64_t> beside = {};          // as in MemoryQuestion
   // Bytes of the host's memory, by rank, that a command takes when all ranks have given back what
   // the run takes; empty: none.
   std::vector<std::uint64_t> afterwards = {};

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "plait/symmetric/agreement.h"
 #include "plait/world/phase.h"
 
 namespace plait {
@@ -11,12 +12,14 @@ Partition shared_partition(World& world, const Dataset& dataset, PartitionScheme
   const Phase phase(fmt::format("partitioning by {}", to_string(scheme)), "partition");
   if (scheme != PartitionScheme::metis || world.size() == 1)
     return make_partition(scheme, dataset, world.size(), seed);
-  Buffer<std::uint32_t> owner(dataset.vertices());
-  if (world.rank() == 0) {
+  Buffer<std::uint32_t> owner;
+  on_all_or_none(world, [&] {
+    owner = Buffer<std::uint32_t>(dataset.vertices());
+    if (world.rank() != 0) return;
     const Partition found = make_partition(scheme, dataset, world.size(), seed);
     for (std::uint64_t v = 0; v < owner.size(); ++v)
       owner[v] = static_cast<std::uint32_t>(found.owner(v));
-  }
+  });
   world.broadcast(std::as_writable_bytes(owner.span()), 0);
   Partition partition = Partition::of_owners(world.size(), std::move(owner));
   partition.set_numbers(dataset.numbers);

@@ -126,9 +126,8 @@ std::uint64_t shard_edges(const PartQuality& part, const MemoryQuestion& q) {
 std::uint64_t directions(const MemoryQuestion& q) { return q.gradient && !q.symmetric ? 2 : 1; }
 
 // Returns the bytes of rows of the type as they stand in slots.
-Bytes bytes_of_rows(Bytes rows, const MemoryQuestion& q, DType type = DType::f32) {
+Bytes bytes_of_rows(Bytes rows, std::uint64_t width, DType type = DType::f32) {
   // An absurd width must not wrap round as it is padded.
-  const std::uint64_t width = q.width();
   return rows * (width >> 62 != 0 ? width : row_stride(width, type)) * size_of(type);
 }
 
@@ -147,10 +146,10 @@ MemoryPlan plan_memory(const PartitionQuality& quality, const MemoryQuestion& q,
   std::uint64_t most_slots = 0;
   for (const PartQuality& part : quality.parts)
     most_slots = std::max(most_slots, part.vertices + (store == HaloStore::none ? 0 : halo(part)));
-  const bool in_place = !q.scaled && quality.parts.size() == 1 &&
-                        std::ranges::all_of(q.widths, [](auto w) { return row_stride(w) == w; });
   // One rank reads rows where they stand unless it scales them or leaves gaps between them.
-  const Bytes rows = in_place ? Bytes(0) : bytes_of_rows(most_slots, q);
+  const bool alone = quality.parts.size() == 1;
+  const Bytes rows =
+      bytes_of_rows(most_slots, alone ? q.copied_width.value_or(q.width()) : q.width());
   // Every rank's part of the heap has the shape of the largest.
   const auto heap = [&](const PartQuality&) { return rows; };
 
@@ -174,7 +173,7 @@ MemoryPlan plan_memory(const PartitionQuality& quality, const MemoryQuestion& q,
       },
       [&](const PartQuality& part) {
         const WorkBytes work = items.work_of(q, part);
-        return rows + (q.work.empty() ? bytes_of_rows(2 * part.vertices, q)
+        return rows + (q.work.empty() ? bytes_of_rows(2 * part.vertices, q.width())
                                       : Bytes(work.most - std::min(work.kept, work.most)));
       });
   return items.take();
@@ -276,7 +275,7 @@ MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion
   constexpr std::uint64_t kPlaced = 32 * kMiB, kTrained = 96 * kMiB;
   const std::uint64_t vertices = vertices_of(quality), ranks = quality.parts.size();
   const auto on_gpu = [&](const PartQuality& part) { return gpu_part(part, q, halo, vertices); };
-  const auto rows_of = [&](Bytes rows) { return bytes_of_rows(rows, q); };
+  const auto rows_of = [&](Bytes rows) { return bytes_of_rows(rows, q.width()); };
   const bool get = halo == HaloStore::none;
   std::uint64_t most_slots = 0;
   for (const PartQuality& part : quality.parts)
@@ -317,7 +316,7 @@ MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion
               [&](const PartQuality&) { return rows_of(most_slots); });
   if (halo == HaloStore::packed || (halo == HaloStore::complete && q.wire != DType::f32))
     items.add("rows packed to send", [&](const PartQuality& part) {
-      return bytes_of_rows(packed_rows(part, q, halo, ranks), q, q.wire) * both;
+      return bytes_of_rows(packed_rows(part, q, halo, ranks), q.width(), q.wire) * both;
     });
   if (halo == HaloStore::sums)
     items.add("sums for other ranks, and their edges", [&](const PartQuality& part) {

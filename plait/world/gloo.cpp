@@ -211,10 +211,11 @@ class Gloo : public Collectives {
     if (values.empty()) return;
     if constexpr (std::unsigned_integral<T>) {
       const T half = how == Reduction::sum ? 0 : T{1} << (8 * sizeof(T) - 1);
-      for (T& value : values) value ^= half;
       using Signed = std::make_signed_t<T>;
-      reduce(std::span(reinterpret_cast<Signed*>(values.data()), values.size()), how);
-      for (T& value : values) value ^= half;
+      std::vector<Signed> shifted;
+      for (const T value : values) shifted.push_back(static_cast<Signed>(value ^ half));
+      reduce(std::span(shifted), how);
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(shifted[i]) ^ half;
     } else {
       reduce_as_they_are(values, how);
     }

@@ -53,6 +53,9 @@ void WatchedWorld::barrier() {
 }
 
 void WatchedWorld::all_reduce(const ReducedValues& values, Reduction how) {
+  constexpr std::size_t kIntegers = 2;  // alternatives from here on
+  require<UsageError>(how == Reduction::sum || values.index() >= kIntegers,
+                      "least and largest values are taken of integers");
   collective(kReduction, [&] { collectives().all_reduce(values, how); });
 }
 

@@ -1,5 +1,7 @@
 #include "plait/measure/study/entry.h"
 
+#include <array>
+
 namespace plait {
 namespace {
 

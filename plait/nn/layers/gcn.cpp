@@ -36,15 +36,13 @@ std::unique_ptr<Layer> make_linear_layer(const ModelConfig&, const LayerShape& s
 }
 
 LayerPlan plan_of_mlp(const ModelConfig&, const LayerShape& shape, bool sparse_input) {
-  LayerPlan plan = plan_of_sum(shape, sparse_input);
-  plan.order = PhaseOrder::no_sum, plan.moved_width = 0;
+  LayerPlan plan = plan_of_sum(shape, sparse_input, false);
+  plan.order = PhaseOrder::no_sum, plan.moved_width = plan.copied_width = 0;
   return plan;
 }
 
 LayerPlan plan_of_gcn(const ModelConfig&, const LayerShape& shape, bool sparse_input) {
-  LayerPlan plan = plan_of_sum(shape, sparse_input);
-  plan.scales_rows = true;
-  return plan;
+  return plan_of_sum(shape, sparse_input, true);
 }
 
 constexpr ModelDefaults kDefaultsOfGcn{2,    16,   1,     0.5f,      "relu", NormKind::none,

@@ -59,7 +59,7 @@ std::unique_ptr<Layer> make_gin_layer(const ModelConfig& config, const LayerShap
 }
 
 LayerPlan plan_of_gin(const ModelConfig&, const LayerShape& shape, bool sparse_input) {
-  LayerPlan plan = plan_of_sum(shape, sparse_input);
+  LayerPlan plan = plan_of_sum(shape, sparse_input, false);
   const auto out = static_cast<double>(shape.out);
   plan.weights += out * out, plan.activations *= 2;  // of the second linear layer
   return plan;

@@ -26,12 +26,18 @@ torch::Tensor join_heads(const torch::Tensor& y, const LayerShape& shape, const 
                    graph);
 }
 
-LayerPlan plan_of_sum(const LayerShape& shape, bool sparse_input) {
+std::uint64_t copied_width(std::uint64_t width, bool scaled) {
+  return scaled || row_stride(width) != width ? width : 0;
+}
+
+LayerPlan plan_of_sum(const LayerShape& shape, bool sparse_input, bool scaled) {
   const auto in = static_cast<double>(shape.in), out = static_cast<double>(shape.out);
+  const std::uint64_t width = narrower_width(shape, sparse_input);
   return {.shape = shape,
           .order = transforms_first(shape, sparse_input) ? PhaseOrder::product_first
                                                          : PhaseOrder::sum_first,
-          .moved_width = narrower_width(shape, sparse_input),
+          .moved_width = width,
+          .copied_width = copied_width(width, scaled),
           .passes = {},
           .product = shape.out,
           .weights = in * out,

@@ -161,6 +161,9 @@ struct LayerPlan {
   // Width of the widest rows that it sends through the graph, forward or backward, in floats; 0 if
   // it sends none. They are padded as in memory (base/row_stride.h).
   std::uint64_t moved_width = 0;
+  // Width of the widest rows that one rank on the CPU copies before they come to edges, because it
+  // scales them, forward or backward, or leaves gaps between them; 0 if it reads all in place.
+  std::uint64_t copied_width = 0;
   // The widths of its operations over edges that are no plain sums, in training and in inference.
   std::vector<PassWidths> passes;
   std::uint64_t rows_per_sum = 1;  // rows of a record of a partial result (kExtremumRecord)
@@ -168,12 +171,14 @@ struct LayerPlan {
   std::int64_t product = 0;        // columns of its widest product, or of its output
   double weights = 0;              // numbers in its matrices
   double activations = 0;          // floats per own vertex that it keeps for the gradient, about
-  bool scales_rows = false;        // forward or backward, it scales rows before it sends them
   bool moves_rows = false;         // rows themselves must come to edges (LayerKind::moves_rows)
   std::string refused_on_gpus;     // why GPUs have no kernel for it; empty: they have
 };
 // Returns the plan of a layer that sums rows over neighbours, before or after one product.
-LayerPlan plan_of_sum(const LayerShape& shape, bool sparse_input);
+// `scaled`: it scales rows before it sends them, forward or backward.
+LayerPlan plan_of_sum(const LayerShape& shape, bool sparse_input, bool scaled);
+// Returns `width` if one rank on the CPU copies rows of it, scaled or not, and else 0.
+std::uint64_t copied_width(std::uint64_t width, bool scaled);
 // Returns the plan of a layer that pays attention to pairs of products, as wide as all heads.
 // `pairs`: heads and features are the layer's. `products`: the number of those products.
 LayerPlan plan_of_pairs(const LayerShape& shape, PairShape pairs, int products);

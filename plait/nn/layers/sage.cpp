@@ -59,16 +59,15 @@ std::unique_ptr<Layer> make_sage_layer(const ModelConfig& config, const LayerSha
 bool takes_extremum(const ModelConfig& config) { return extremum_of(config).has_value(); }
 
 LayerPlan plan_of_sage(const ModelConfig& config, const LayerShape& shape, bool sparse_input) {
-  LayerPlan plan = plan_of_sum(shape, sparse_input);
+  LayerPlan plan = plan_of_sum(shape, sparse_input, true);  // the gradients of means
   plan.weights *= 2;
-  if (!takes_extremum(config)) {
-    plan.scales_rows = true;  // the gradients of means
-    return plan;
-  }
+  if (!takes_extremum(config)) return plan;
   const auto width = static_cast<std::uint64_t>(shape.in);
   const ExtremumBackward backward{.edges = {}, .width = width};
   plan.order = PhaseOrder::sum_first;  // extrema are taken of the rows themselves
   plan.moved_width = backward.row_width();
+  plan.copied_width = copied_width(width, false);      // forward; backward they have no gaps
+  plan.activations += 5 * static_cast<double>(width);  // extrema, ties, and both turned round
   plan.passes = {pass_widths(ExtremumForward{.edges = {}, .width = width}), pass_widths(backward)};
   plan.rows_per_sum = kExtremumRecord;
   return plan;

@@ -78,26 +78,63 @@ class InsteadOf {
   c10::Allocator& before_;
 };
 
-// The CPU's memory: each block takes its own bytes. The allocator keeps small blocks that are
-// freed, so that they count as often as they were held at once.
+// The CPU's memory. A large block has pages of its own, which go back with it. The allocator keeps
+// small ones: each takes the smallest free piece that holds it, whose rest stays free, or else more
+// of the system's memory, behind the last. Free pieces beside each other become one.
 class HostMemory {
  public:
   void take(std::size_t block, std::uint64_t bytes) {
-    blocks_[block] = bytes;
-    if (bytes > kKeptBlock)
-      large_ += bytes;
-    else
-      most_small_ = std::max(most_small_, small_ += bytes);
+    const bool large = bytes > kKeptBlock;
+    blocks_[block] = {large ? 0 : place_of(bytes), bytes};
+    if (large) large_ += bytes;
   }
   void give_back(std::size_t block) {
-    const std::uint64_t bytes = std::exchange(blocks_[block], 0);
-    (bytes > kKeptBlock ? large_ : small_) -= bytes;
+    auto [begin, bytes] = std::exchange(blocks_[block], {});
+    if (bytes > kKeptBlock) {
+      large_ -= bytes;
+    } else if (bytes > 0) {
+      auto next = free_.lower_bound(begin);
+      if (next != free_.end() && next->first == begin + bytes) {
+        bytes += next->second;
+        next = free_.erase(next);
+      }
+      if (next != free_.begin() && std::prev(next)->first + std::prev(next)->second == begin)
+        std::prev(next)->second += bytes;
+      else
+        free_.emplace(begin, bytes);
+    }
   }
-  std::uint64_t held() const { return large_ + most_small_; }
+  std::uint64_t held() const { return large_ + end_; }
 
  private:
-  std::map<std::size_t, std::uint64_t> blocks_;
-  std::uint64_t large_ = 0, small_ = 0, most_small_ = 0;
+  struct Block {
+    std::uint64_t begin = 0, bytes = 0;
+  };
+
+  std::uint64_t place_of(std::uint64_t bytes) {
+    auto best = free_.end();
+    for (auto piece = free_.begin(); piece != free_.end(); ++piece)
+      if (piece->second >= bytes && (best == free_.end() || piece->second < best->second))
+        best = piece;
+    if (best != free_.end()) {
+      const auto [begin, found] = *best;
+      free_.erase(best);
+      if (found > bytes) free_.emplace(begin + bytes, found - bytes);
+      return begin;
+    }
+    // The last piece grows if it is free.
+    std::uint64_t begin = end_;
+    if (!free_.empty() && std::prev(free_.end())->first + std::prev(free_.end())->second == end_) {
+      begin = std::prev(free_.end())->first;
+      free_.erase(std::prev(free_.end()));
+    }
+    end_ = begin + bytes;
+    return begin;
+  }
+
+  std::map<std::size_t, Block> blocks_;
+  std::map<std::uint64_t, std::uint64_t> free_;  // by begin: bytes
+  std::uint64_t large_ = 0, end_ = 0;
 };
 
 // Follows the rules of libtorch's cache in c10/cuda/CUDACachingAllocator.h. Blocks of up to 1 MiB

@@ -157,17 +157,19 @@ RunMemory run_of(const ModelConfig& model, bool sparse, const Route& route) {
   std::ranges::sort(widths);
   widths.erase(std::unique(widths.begin(), widths.end()), widths.end());
   const EdgeMemory edges = edge_memory_of(model);
-  // The room of the rows is counted for exact operations, though one rank may not touch it: their
-  // many small blocks lie scattered in memory that the allocator keeps.
-  const bool scaled =
-      route.exact || std::ranges::any_of(layer_plans_of(model, sparse), &LayerPlan::scales_rows);
+  // All rows are counted for exact operations, though one rank may copy none: their many small
+  // blocks lie scattered in memory that the allocator keeps.
+  std::optional<std::uint64_t> copied_width;
+  if (!route.exact)
+    for (const LayerPlan& plan : layer_plans_of(model, sparse))
+      copied_width = std::max(copied_width.value_or(0), plan.copied_width);
   return {.route = route,
           .shards = shard_options_of(model),
           .widths = std::move(widths),
           .scheduled = scheduled_of(model),
           .edge_scratch = edges.scratch,
           .rows_per_sum = edges.rows_per_sum,
-          .scaled = scaled};
+          .copied_width = copied_width};
 }
 
 // Returns the memory of steps of training on as many rows as the partition gives a rank.
@@ -259,9 +261,14 @@ std::uint64_t batch_bytes(const Dataset& dataset, const Partition& partition,
       width * sizeof(float) * copies + words * 28 * held + (shares ? 56 : 32) * held;
   // Disjoint samples on a GPU have a hash table, of up to four slots of 12 bytes per vertex.
   const double scratch = config.sampled->times.any() ? 18 + 12 + 4 * 12 : 18;
+  // On the CPU, the sums of a layer scale gradients in memory of their own.
+  double scaled = 0;
+  if (!gpu)
+    for (const LayerPlan& plan : layer_plans_of(config.model, sparse))
+      if (plan.passes.empty()) scaled += static_cast<double>(plan.moved_width);
   const double edges = gpu ? bound.edges * 32 * (held + 1) + bound.room * scratch * held
                            : bound.edges * 16 * (held + 1);
-  return whole_bytes(bound.inputs * input + edges);
+  return whole_bytes(bound.inputs * input + bound.rows * scaled * sizeof(float) + edges);
 }
 
 // Returns the bytes at the most of the lists from which a GPU draws by values, in one batch.
