@@ -166,6 +166,22 @@ TEST(TensorTrace, TellsWhatLibtorchsCacheTakes) {
   EXPECT_EQ(work.most, (3 * 40 + 2) * kMiB);
 }
 
+// Blocks for few rows find room in pieces in which those for many do not.
+TEST(TensorTrace, TellsByTotalsIfCoursesDiffer) {
+  const auto rehearse = [](std::uint64_t rows) {
+    return Rehearsal{rows, trace_tensors([&](const auto& kept) {
+                       const auto n = static_cast<std::int64_t>(rows);
+                       torch::zeros({100000});  // given back at once
+                       if (rows > 10) torch::zeros({1});
+                       const torch::Tensor x = torch::zeros({n, 100});
+                       kept();
+                       const torch::Tensor y = x.neg();
+                     })};
+  };
+  const WorkBytes work = work_bytes(rehearse(10), rehearse(20), 1000000, BlockMemory::kept);
+  EXPECT_EQ(work.kept, 400'000'000);
+}
+
 // libtorch's error for arrays on the CPU has no type of its own, and several lines.
 TEST(Report, OfAnArrayThatDoesNotFit) {
   testing::internal::CaptureStderr();

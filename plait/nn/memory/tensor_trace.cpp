@@ -78,6 +78,18 @@ class InsteadOf {
   c10::Allocator& before_;
 };
 
+// The bytes of blocks alone.
+class ExactMemory {
+ public:
+  void take(std::size_t block, std::uint64_t bytes) { held_ += blocks_[block] = bytes; }
+  void give_back(std::size_t block) { held_ -= std::exchange(blocks_[block], 0); }
+  std::uint64_t held() const { return held_; }
+
+ private:
+  std::map<std::size_t, std::uint64_t> blocks_;
+  std::uint64_t held_ = 0;
+};
+
 // The CPU's memory. A large block has pages of its own, which go back with it. The allocator keeps
 // small ones: each takes the smallest free piece that holds it, whose rest stays free, or else more
 // of the system's memory, behind the last. Free pieces beside each other become one.
@@ -264,9 +276,10 @@ std::vector<std::uint64_t> sizes_of(const TensorTrace& trace) {
 
 template <class Memory>
 WorkBytes work_in(const Rehearsal& few, const Rehearsal& more, std::uint64_t rows) {
-  if (!same_course(few.trace, more.trace)) {  // from the totals of each
-    const WorkBytes a = replay<HostMemory>(few.trace, sizes_of(few.trace)),
-                    b = replay<HostMemory>(more.trace, sizes_of(more.trace));
+  // From the totals of each, as pieces of blocks for few rows do not lie as those for many.
+  if (!same_course(few.trace, more.trace)) {
+    const WorkBytes a = replay<ExactMemory>(few.trace, sizes_of(few.trace)),
+                    b = replay<ExactMemory>(more.trace, sizes_of(more.trace));
     return {on_line(few, a.kept, more, b.kept, rows), on_line(few, a.most, more, b.most, rows)};
   }
   std::vector<std::uint64_t> sizes;

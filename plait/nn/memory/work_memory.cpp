@@ -25,7 +25,8 @@ namespace {
 // Bytes of weights up to which a rehearsal is made; above, the largest arrays give an estimate.
 constexpr double kRehearsed = 512.0 * (1 << 20);
 
-// Makes splits of the examples of `whole` that have a label, in proportion, each at least once.
+// Makes splits of the examples of `whole` that have a label, in proportion, each at least twice:
+// libtorch handles one example in another way than several.
 Array<Split> few_splits(std::span<const Split> whole, const Dataset& dataset, std::uint64_t count) {
   std::array<std::uint64_t, 4> of{};
   for (std::size_t i = 0; i < whole.size(); ++i) {
@@ -37,7 +38,7 @@ Array<Split> few_splits(std::span<const Split> whole, const Dataset& dataset, st
     const double share = static_cast<double>(of[static_cast<std::size_t>(split)]) /
                          static_cast<double>(std::max<std::size_t>(whole.size(), 1));
     const auto some = std::lround(share * static_cast<double>(count));
-    splits.insert(splits.end(), static_cast<std::size_t>(std::max(some, 1L)), split);
+    splits.insert(splits.end(), static_cast<std::size_t>(std::max(some, 2L)), split);
   }
   splits.resize(count, Split::none);
   return splits;
