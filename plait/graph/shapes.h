@@ -13,6 +13,7 @@ namespace plait {
 
 AnyEdgeList generate_grid(std::uint64_t rows, std::uint64_t columns);  // 4 neighbours
 AnyEdgeList generate_star(std::uint64_t vertices);                     // vertex 0 is the hub
+// Returns a ring: each vertex has an edge to the next and to the one before.
 AnyEdgeList generate_ring(std::uint64_t vertices);
 AnyEdgeList generate_path(std::uint64_t vertices);  // vertex v is joined to v + 1
 // Vertex v > 0 is joined to its parent (v - 1) / children; vertex 0 is the root.

@@ -53,6 +53,7 @@ struct Shard {
 
   // Numbers of edges of own rows, of edges to halo rows, and of slots.
   EdgeOffset edges() const { return slots.size(); }
+  // Counts the edges whose slots are of the halo.
   EdgeOffset remote_edges() const;
   std::uint64_t slot_count() const { return own + halo.rows(); }
 

@@ -32,6 +32,7 @@ MembersOf<Vertex> members_of(std::uint32_t vertices, std::uint32_t count, auto&&
   return members;
 }
 
+// Sorts vertices by their labels, which are below `count`. Vertices of one label ascend.
 inline Members members_of(std::span<const std::uint32_t> labels, std::uint32_t count) {
   return members_of<std::uint32_t>(static_cast<std::uint32_t>(labels.size()), count,
                                    [&](std::uint32_t v) { return labels[v]; });

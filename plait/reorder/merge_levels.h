@@ -54,6 +54,7 @@ class MergeLevels {
   // Notes that no communities merged.
   void add_nothing() { resolution_ *= kLowerResolution; }
 
+  // Returns the clusters of all levels so far.
   MergedClusters result() const;
 
  private:

@@ -26,6 +26,7 @@ struct HopByValues {
   bool again = false;                   // edges were drawn with replacement
 };
 
+// Writes these arrays for the targets of a hop.
 void eligible_edges(const AnyCsr& graph, const SampleValues& values, const HopByValues& drawn,
                     const EligibleArrays& to);
 

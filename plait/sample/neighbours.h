@@ -97,6 +97,7 @@ class NeighbourSampler {
   NeighbourSampler(AnyCsr graph, SampleSettings settings, const SampleValues& values = {});
   ~NeighbourSampler();
 
+  // Returns the settings that the sampler was made with.
   const SampleSettings& settings() const;
 
   // Returns a sample of seeds, any number, which may repeat: each place in `seeds` is a vertex of

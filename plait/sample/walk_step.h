@@ -22,6 +22,7 @@ struct WalkGraph {
   PLAIT_HOST_DEVICE std::uint64_t degree(std::uint64_t v) const {
     return offsets[v + 1] - offsets[v];
   }
+  // Tells whether a walk ends at v: it has no edges, or none with a weight above 0.
   PLAIT_HOST_DEVICE bool is_end(std::uint64_t v) const {
     const std::uint64_t edges = degree(v);
     return edges == 0 || (sums != nullptr && !(sums[offsets[v] + edges - 1] > 0));

@@ -33,6 +33,7 @@ class SymmetricHeap {
                       SizeRule rule = SizeRule::equal);
   virtual ~SymmetricHeap() = default;
 
+  // Returns the bytes of each rank's part.
   virtual std::size_t bytes() const = 0;
   // Returns the part of `rank`, mapped here; reads and writes are plain loads and stores. Only
   // barrier() orders them between ranks.

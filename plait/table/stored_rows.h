@@ -95,6 +95,7 @@ PLAIT_HOST_DEVICE constexpr RowPlace dealt_place(std::uint64_t id, std::uint64_t
   return {static_cast<std::uint32_t>(to < ranks ? to : to - ranks), round};
 }
 
+// Counts the bits that are set.
 PLAIT_HOST_DEVICE constexpr unsigned count_bits(std::uint64_t bits) {
 #ifdef __CUDA_ARCH__
   return static_cast<unsigned>(__popcll(bits));

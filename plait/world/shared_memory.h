@@ -12,6 +12,7 @@ namespace plait {
 // An open file descriptor, which this object owns and closes; -1 for none.
 class Descriptor {
  public:
+  // Takes the descriptor, which it closes; -1: none.
   explicit Descriptor(int number = -1) : number_(number) {}
   ~Descriptor() { reset(); }
   Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}

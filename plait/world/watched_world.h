@@ -17,6 +17,7 @@ class WatchedWorld : public World {
  public:
   // Operations that cannot meet one another, and the watch's names for them.
   enum Kind : std::size_t { kBarrier, kReduction, kExchange, kBroadcast, kElsewhere };
+  // Returns the watch's names for them, in their order.
   static const std::vector<std::string>& kind_names();
 
   void barrier() override;

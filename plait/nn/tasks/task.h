@@ -21,6 +21,7 @@ struct Task {
   std::vector<MetricKind> metrics;  // the first by default
 };
 
+// Returns the row of the table of tasks.
 const Task& task_of(TaskKind kind);
 
 // Returns the metric to train by. Throws UsageError if the wanted one does not suit the task or the

@@ -28,6 +28,7 @@ class Adam {
   // The state from which a run goes on: one tensor per parameter, and the number of steps.
   const std::vector<torch::Tensor>& exp_avg() const { return exp_avg_; }
   const std::vector<torch::Tensor>& exp_avg_sq() const { return exp_avg_sq_; }
+  // Sets the number of steps taken so far, as a checkpoint tells it.
   void set_steps(std::int64_t steps) { steps_.fill_(steps); }
 
  private:

@@ -43,6 +43,7 @@ struct FirstDraws {
   __device__ std::uint64_t slot(std::uint64_t position) const {
     return position * 0x9E3779B97F4A7C15u >> 32 & mask;
   }
+  // Notes that `position` of the list has been drawn as number `i`.
   __device__ void enter(std::uint64_t position, std::uint64_t i) const {
     const Word word = position << kBits | i;
     for (std::uint64_t s = slot(position);; s = (s + 1) & mask) {

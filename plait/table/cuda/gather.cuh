@@ -196,6 +196,7 @@ inline std::uint64_t alignment_of(const StoredRows& rows) {
   for (int r = 0; r < bases; ++r) all |= reinterpret_cast<std::uintptr_t>(rows.base[r]);
   return alignment_of(all);
 }
+// Returns the same of the results.
 inline std::uint64_t alignment_of_results(const GatherRows& a) {
   return alignment_of(reinterpret_cast<std::uintptr_t>(a.out) | a.out_stride);
 }
