@@ -168,8 +168,7 @@ struct AllLanes {
   void store(float* to, Float8 value) const { value.store(to); }
 };
 
-// Calls use(c, lanes) for columns begin .. end - 1, eight at a time, of which the last may be
-// fewer.
+// Calls use(c, lanes) for columns begin .. end - 1, eight at a time; the last ones may be fewer.
 template <class Use>
 [[gnu::always_inline]] inline void by_eight(std::uint64_t begin, std::uint64_t end, Use&& use) {
   for (; begin + kFloat8 <= end; begin += kFloat8) use(begin, AllLanes{});

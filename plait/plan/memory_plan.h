@@ -36,7 +36,8 @@ struct MemoryQuestion {
   std::uint64_t rows_per_sum = 1;  // GPUs only: rows of scratch per partial sum; extrema take 2
   DType wire = DType::f32;         // GPUs only: as in Route
   GetTuning get = {};              // GPUs only: settings of strategy get
-  // CPU only: width of the widest rows that one rank copies (LayerPlan::copied_width); none: all.
+  // CPU only: width of the widest rows that a single rank copies, because it scales them or leaves
+  // gaps between them; none: all of `widths`.
   std::optional<std::uint64_t> copied_width = {};
   bool weighted = false;
   bool symmetric = false;      // the transposed shard is the shard itself

@@ -1,4 +1,4 @@
-// What a study measures: entries, one measurement each.
+// The entries of a study. Each is one measurement.
 #pragma once
 
 #include <cstdint>
