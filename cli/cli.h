@@ -220,7 +220,8 @@ void add_infer(CLI::App& app, Session& session);
 void add_tune(CLI::App& app, Session& session);
 void add_bench(CLI::App& app, Session& session);
 void add_study(CLI::App& app, Session& session);
-// `plait bench model` and `plait bench zoo`; add_bench() calls them.
+// The commands below `plait bench`, besides its own; add_bench() calls them.
+void add_bench_messages(CLI::App& bench, Session& session);
 void add_bench_model(CLI::App& bench, Session& session);
 void add_bench_zoo(CLI::App& bench, Session& session);
 void add_report(CLI::App& app, Session& session);

@@ -266,8 +266,10 @@ void add_bench(CLI::App& app, Session& session) {
   add_examples(bench,
                "  plait bench aggregate products.plait --gpus 4\n"
                "  plait bench model products.plait --model gin --ranks 2 --training\n"
+               "  plait bench messages products.plait --ranks 2\n"
                "  plait bench zoo");
   bench->require_subcommand(1);
+  add_bench_messages(*bench, session);
   add_bench_model(*bench, session);
   add_bench_zoo(*bench, session);
   auto o = std::make_shared<Options>();

@@ -2,9 +2,8 @@
 // functions.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <span>
-#include <vector>
 
 #include "plait/base/error.h"
 
@@ -22,10 +21,11 @@ class BrokenChannelError : public Error {
 class Channel {
  public:
   virtual ~Channel() = default;
-  // Collective. send[r] goes to rank r; returns by rank the numbers that came from there. Throws
-  // BrokenChannelError when a peer vanishes, and once the watch has lost a rank.
-  virtual std::vector<std::vector<std::uint64_t>> all_to_all(
-      std::span<const std::vector<std::uint64_t>> send) = 0;
+  // Collective. send[r] goes to rank r; received[r] comes from rank r. Both sides know the sizes;
+  // all_to_all.h has exchanges in which they do not. Throws BrokenChannelError when a peer
+  // vanishes, and once the watch has lost a rank.
+  virtual void all_to_all(std::span<const std::span<const std::byte>> send,
+                          std::span<const std::span<std::byte>> received) = 0;
 };
 
 }  // namespace plait

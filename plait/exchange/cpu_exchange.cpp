@@ -12,6 +12,7 @@
 #include "plait/base/saturating.h"
 #include "plait/base/setting.h"
 #include "plait/base/timer.h"
+#include "plait/exchange/cpu_messages.h"
 #include "plait/plan/choose.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/world/difference.h"
@@ -138,6 +139,10 @@ void CpuExchange::reserve(std::uint64_t row_bytes) {
   meet({Meeting::Call::make_room, width});
   rows_are_free_ = true;
   if (width > width_ || rows_.lost()) make_rows(std::max(width, width_));
+}
+
+std::unique_ptr<Messages> CpuExchange::make_messages(Direction direction) {
+  return std::make_unique<CpuMessages>(world_, shard(direction));
 }
 
 EdgeRows CpuExchange::edges(Direction direction) const {

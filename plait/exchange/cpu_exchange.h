@@ -31,6 +31,7 @@ class CpuExchange : public Exchange {
   void reserve(std::uint64_t row_bytes) override;
   void gather(Direction direction, const void* rows, std::uint64_t row_bytes,
               const GatherUse& use) override;
+  std::unique_ptr<Messages> make_messages(Direction direction) override;
   EdgeRows edges(Direction direction) const override;
   std::span<const std::uint64_t> vertices(Direction direction) const override {
     return shard(direction).vertices;

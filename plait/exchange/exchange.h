@@ -8,12 +8,14 @@
 // while rows arrive, come by GpuExchange::gather_in_passes() (cuda/exchange.cuh).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "plait/exchange/messages.h"
 #include "plait/exchange/options.h"
 #include "plait/kernels/edge_rows.h"
 #include "plait/world/world.h"
@@ -36,8 +38,9 @@ struct GatherUse {
   // in place until it returns. On a GPU it enqueues work on the exchange's stream, and the rows
   // stay until that work is done.
   std::function<void(const EdgeRows&)> work;
-  // GPU only: the arrays that `work` writes. They become NaN if a rank is lost. At most 4.
-  std::vector<std::span<float>> results = {};
+  // GPU only: the arrays that `work` writes, of any type. If a rank is lost, all their bits are
+  // set: floats are NaN, signed integers -1, unsigned ones the greatest. At most 4.
+  std::vector<std::span<std::byte>> results = {};
 };
 
 // A graph placed on ranks, and one strategy that moves rows along its edges. All ranks make the
@@ -59,6 +62,11 @@ class Exchange {
   // (require_rows()), DoesNotFitError if a failed reserve() has left no room, and LostRankError.
   virtual void gather(Direction direction, const void* rows, std::uint64_t row_bytes,
                       const GatherUse& use) = 0;
+
+  // Collective. Returns messages from halo slots of the direction's edges to their owners. The
+  // exchange outlives them; several may be made. Throws on all ranks UsageError for a strategy that
+  // keeps sums in halo slots, and DoesNotFitError.
+  virtual std::unique_ptr<Messages> make_messages(Direction direction) = 0;
 
   // Returns the edges of own rows, without rows to read (`x` is empty).
   virtual EdgeRows edges(Direction direction) const = 0;

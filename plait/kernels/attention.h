@@ -80,7 +80,7 @@ struct AttentionForward {
   // Members of an operation over edges (edge_rows.h).
   std::uint64_t row_width() const { return shape.forward_width(); }
   std::uint64_t result_width() const { return 2 * (shape.width() + shape.heads); }
-  std::vector<std::span<float>> results() const {
+  std::vector<std::span<std::byte>> results() const {
     const std::uint64_t rows = edges.begin.size();
     return {results_at(y, rows, shape.width()), results_at(u, rows, shape.width()),
             results_at(b, rows, shape.heads), results_at(norm, rows, shape.heads)};
@@ -105,7 +105,7 @@ struct AttentionBackward {
   std::uint64_t row_width() const { return shape.backward_width(); }
   // v, which a GPU keeps between passes, is counted.
   std::uint64_t result_width() const { return 2 * shape.width() + shape.heads; }
-  std::vector<std::span<float>> results() const {
+  std::vector<std::span<std::byte>> results() const {
     const std::uint64_t rows = edges.begin.size();
     return {results_at(dh, rows, shape.width()), results_at(ds, rows, shape.heads)};
   }

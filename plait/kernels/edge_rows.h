@@ -15,6 +15,7 @@
 // (cuda/NAME.cuh, cuda/edge_pass.cuh).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -58,10 +59,10 @@ struct EdgeRows {
   RowSource x;
 };
 
-// Returns the array at `data` with `rows` rows of `width` floats, or an empty one if `data` is
+// Returns the bytes of the array at `data` with `rows` rows of `width` floats; none if `data` is
 // null.
-inline std::span<float> results_at(float* data, std::uint64_t rows, std::uint64_t width) {
-  return {data, data == nullptr ? 0 : rows * width};
+inline std::span<std::byte> results_at(float* data, std::uint64_t rows, std::uint64_t width) {
+  return std::as_writable_bytes(std::span(data, data == nullptr ? 0 : rows * width));
 }
 
 }  // namespace plait

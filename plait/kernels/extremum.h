@@ -35,7 +35,7 @@ struct ExtremumForward {
   // Members of an operation over edges (edge_rows.h).
   std::uint64_t row_width() const { return width; }
   std::uint64_t result_width() const { return 2 * width; }
-  std::vector<std::span<float>> results() const {
+  std::vector<std::span<std::byte>> results() const {
     return {results_at(y, edges.begin.size(), width), results_at(ties, edges.begin.size(), width)};
   }
 };
@@ -55,7 +55,7 @@ struct ExtremumBackward {
   // Members of an operation over edges (edge_rows.h).
   std::uint64_t row_width() const { return 2 * row_stride(width); }
   std::uint64_t result_width() const { return width; }
-  std::vector<std::span<float>> results() const {
+  std::vector<std::span<std::byte>> results() const {
     return {results_at(dx, edges.begin.size(), width)};
   }
 };

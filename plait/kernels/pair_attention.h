@@ -67,7 +67,7 @@ struct PairForward {
   // Members of an operation over edges (edge_rows.h).
   std::uint64_t row_width() const { return shape.forward_width(); }
   std::uint64_t result_width() const { return shape.width() + shape.heads; }
-  std::vector<std::span<float>> results() const {
+  std::vector<std::span<std::byte>> results() const {
     const std::uint64_t rows = edges.begin.size();
     return {results_at(y, rows, shape.width()), results_at(norm, rows, shape.heads)};
   }
@@ -93,7 +93,7 @@ struct PairOwnGradient {
   // Members of an operation over edges (edge_rows.h).
   std::uint64_t row_width() const { return shape.forward_width(); }
   std::uint64_t result_width() const { return 2 * shape.width(); }
-  std::vector<std::span<float>> results() const {
+  std::vector<std::span<std::byte>> results() const {
     const std::uint64_t rows = edges.begin.size();
     return {results_at(dq, rows, shape.width()), results_at(df, rows, shape.width())};
   }
@@ -118,7 +118,7 @@ struct PairBackward {
   // Members of an operation over edges (edge_rows.h).
   std::uint64_t row_width() const { return shape.backward_width(); }
   std::uint64_t result_width() const { return 2 * shape.width(); }
-  std::vector<std::span<float>> results() const {
+  std::vector<std::span<std::byte>> results() const {
     const std::uint64_t rows = edges.begin.size();
     return {results_at(dp, rows, shape.width()), results_at(dv, rows, shape.width())};
   }

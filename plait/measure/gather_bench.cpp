@@ -8,6 +8,7 @@
 
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
+#include "plait/exchange/row_parts.h"
 #include "plait/nn/operations/torch_device.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/table/cuda/gather_rows.h"
@@ -73,31 +74,24 @@ class GatherBench::RowMessages {
   }
 
  private:
-  // Returns the rows of each rank: their first byte, and the number of bytes.
-  template <class Part>
-  std::vector<Part> parts(const torch::Tensor& rows, const torch::Tensor& counts) const {
+  // Returns the rows of each rank.
+  template <class Byte>
+  std::vector<std::span<Byte>> parts(const torch::Tensor& rows, const torch::Tensor& counts) const {
     const std::size_t stride = rows.dim() < 2
                                    ? rows.element_size()
                                    : rows.element_size() * static_cast<std::size_t>(rows.size(1));
-    auto* at = static_cast<std::byte*>(rows.mutable_data_ptr());
-    const auto* const count = counts.const_data_ptr<std::int64_t>();
-    std::vector<Part> all;
-    for (int rank = 0; rank < world_.size(); ++rank) {
-      const std::size_t bytes = static_cast<std::size_t>(count[rank]) * stride;
-      all.push_back(Part{at, bytes});
-      at += bytes;
-    }
-    return all;
+    const std::span count(static_cast<const std::uint64_t*>(counts.const_data_ptr()),
+                          static_cast<std::size_t>(world_.size()));
+    return RowParts<Byte>{static_cast<std::byte*>(rows.mutable_data_ptr()), count, stride}.parts();
   }
   void by_gloo(const torch::Tensor& from, const torch::Tensor& counts, const torch::Tensor& to,
                const torch::Tensor& received) const {
-    world_.all_to_all(parts<std::span<const std::byte>>(from, counts),
-                      parts<std::span<std::byte>>(to, received));
+    world_.all_to_all(parts<const std::byte>(from, counts), parts<std::byte>(to, received));
   }
   // Own rows are copied.
   void by_nccl(const torch::Tensor& from, const torch::Tensor& counts, const torch::Tensor& to,
                const torch::Tensor& received) const {
-    nccl_->all_to_all(parts<NcclPart>(from, counts), parts<NcclPart>(to, received),
+    nccl_->all_to_all(parts<const std::byte>(from, counts), parts<std::byte>(to, received),
                       current_stream(to.device()));
     own_rows_of(to, received).copy_(own_rows_of(from, counts));
   }

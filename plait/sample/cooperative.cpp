@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "plait/base/all_to_all.h"
 #include "plait/base/error.h"
 
 namespace plait {
@@ -78,7 +79,7 @@ SharedRows CooperativeTargets::share(std::span<const std::uint64_t> inputs) {
       others.emplace_back(i, owner);
     }
   }
-  const std::vector<std::vector<std::uint64_t>> asked = channel_.all_to_all(wanted);
+  const std::vector<std::vector<std::uint64_t>> asked = exchange_vectors(channel_, wanted);
   for (std::size_t r = 0; r < ranks; ++r) {
     for (const std::uint64_t v : asked[r]) {
       require(owns(v), "rank {} asks rank {} for vertex {}, which is another rank's", r, rank_, v);

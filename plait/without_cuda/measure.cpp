@@ -2,6 +2,7 @@
 #include "plait/base/gpu.h"
 #include "plait/measure/cuda/bench.h"
 #include "plait/measure/cuda/gpu_rates.h"
+#include "plait/measure/cuda/message_bench.h"
 #include "plait/measure/cuda/read_chain.h"
 #include "plait/measure/cuda/rival_bench.h"
 
@@ -15,6 +16,11 @@ MachineRates measure_gpu_rates(World&) {
 std::vector<double> time_gpu_read_chain(World&, const ChainQuestion&) {
   use_gpu(0);  // throws
   return {};
+}
+
+std::unique_ptr<ComponentSearch> make_gpu_search(Exchange&, std::uint64_t) {
+  use_gpu(0);  // throws
+  return nullptr;
 }
 
 struct GpuBench::State {};

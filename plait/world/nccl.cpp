@@ -61,16 +61,16 @@ class Joined : public Nccl {
   }
   ~Joined() override { library().destroy(communicator_); }
 
-  void all_to_all(std::span<const NcclPart> send, std::span<const NcclPart> received,
-                  void* stream) override {
+  void all_to_all(std::span<const std::span<const std::byte>> send,
+                  std::span<const std::span<std::byte>> received, void* stream) override {
     const Library& l = library();
     check(l.group_start());
     for (int step = 1; step < size_; ++step) {
       const int to = (rank_ + size_ - step) % size_, from = (rank_ + step) % size_;
-      const NcclPart& out = send[static_cast<std::size_t>(to)];
-      const NcclPart& in = received[static_cast<std::size_t>(from)];
-      if (out.bytes > 0) check(l.send(out.data, out.bytes, kBytes, to, communicator_, stream));
-      if (in.bytes > 0) check(l.receive(in.data, in.bytes, kBytes, from, communicator_, stream));
+      const auto out = send[static_cast<std::size_t>(to)];
+      const auto in = received[static_cast<std::size_t>(from)];
+      if (!out.empty()) check(l.send(out.data(), out.size(), kBytes, to, communicator_, stream));
+      if (!in.empty()) check(l.receive(in.data(), in.size(), kBytes, from, communicator_, stream));
     }
     check(l.group_end());
   }

@@ -2,19 +2,13 @@
 // need it.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <memory>
 #include <span>
 
 #include "plait/world/world.h"
 
 namespace plait {
-
-// A part of GPU memory for, or from, each rank.
-struct NcclPart {
-  void* data = nullptr;
-  std::uint64_t bytes = 0;
-};
 
 // A communicator of all ranks, each on one GPU.
 class Nccl {
@@ -23,10 +17,11 @@ class Nccl {
   // is missing, on all ranks. If NCCL itself fails on one rank, the others are told (together()).
   static std::unique_ptr<Nccl> join(World& world);
   virtual ~Nccl() = default;
-  // Collective. send[r] goes to rank r, received[r] comes from it; sizes must agree on both sides,
-  // and own parts are not touched. Enqueued on the stream, a cudaStream_t; does not wait.
-  virtual void all_to_all(std::span<const NcclPart> send, std::span<const NcclPart> received,
-                          void* stream) = 0;
+  // Collective. send[r] goes to rank r, received[r] comes from it, in memory of the GPU; sizes must
+  // agree on both sides, and own parts are not touched. Enqueued on the stream, a cudaStream_t;
+  // does not wait.
+  virtual void all_to_all(std::span<const std::span<const std::byte>> send,
+                          std::span<const std::span<std::byte>> received, void* stream) = 0;
 };
 
 }  // namespace plait

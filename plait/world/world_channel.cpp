@@ -19,38 +19,19 @@ class WorldChannel : public Channel, public WatchedWork {
   // It waits for ranks alone, which the watch does not lose for that.
   Progress progress() override { return {}; }
 
-  std::vector<std::vector<std::uint64_t>> all_to_all(
-      std::span<const std::vector<std::uint64_t>> send) override {
-    require<UsageError>(send.size() == ranks_, "{} parts were given for {} ranks", send.size(),
+  void all_to_all(std::span<const std::span<const std::byte>> send,
+                  std::span<const std::span<std::byte>> received) override {
+    require<UsageError>(send.size() == ranks_ && received.size() == ranks_,
+                        "{} and {} parts were given for {} ranks", send.size(), received.size(),
                         ranks_);
-    std::vector<std::uint64_t> sizes, found(ranks_);
-    for (const auto& part : send) sizes.push_back(part.size());
-    exchange([&](std::size_t r) { return std::span<const std::uint64_t>(&sizes[r], 1); },
-             [&](std::size_t r) { return std::span(&found[r], 1); });
-    std::vector<std::vector<std::uint64_t>> received(ranks_);
-    for (std::size_t r = 0; r < ranks_; ++r) received[r].resize(found[r]);
-    exchange([&](std::size_t r) { return std::span(send[r]); },
-             [&](std::size_t r) { return std::span(received[r]); });
-    return received;
-  }
-
- private:
-  // `from` and `to` return the numbers of a rank.
-  template <class From, class To>
-  void exchange(From from, To to) {
-    std::vector<std::span<const std::byte>> send;
-    std::vector<std::span<std::byte>> receive;
-    for (std::size_t r = 0; r < ranks_; ++r) {
-      send.push_back(std::as_bytes(from(r)));
-      receive.push_back(std::as_writable_bytes(to(r)));
-    }
     try {
-      collectives_->all_to_all(send, receive);
+      collectives_->all_to_all(send, received);
     } catch (const Error& error) {
       throw BrokenChannelError(error.what());
     }
   }
 
+ private:
   World& world_;
   const std::unique_ptr<Collectives> collectives_;
   const std::size_t ranks_;

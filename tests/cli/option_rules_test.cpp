@@ -149,6 +149,7 @@ const std::map<std::string, std::string> kLeast{
     {"study", "study hidden-width g.plait"},
     {"doctor", "doctor"},
     {"bench aggregate", "bench aggregate g.plait"},
+    {"bench messages", "bench messages g.plait"},
     {"bench zoo", "bench zoo star"},
     {"partition", "partition g.plait --partition edges"},
     {"reorder", "reorder g.plait r.plait"},
@@ -410,6 +411,8 @@ TEST_F(Options, NoOptionIsForgotten) {
                                                       {"bench model", "--reorder"},
                                                       {"bench aggregate", "--reorder"},
                                                       {"bench aggregate", "--partition"},
+                                                      {"bench messages", "--reorder"},
+                                                      {"bench messages", "--partition"},
                                                       {"bench zoo", "--widths"},
                                                       {"bench zoo", "--scale"},
                                                       {"bench zoo", "--partition"}};

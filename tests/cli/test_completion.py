@@ -18,7 +18,7 @@ LINES = [
     ("plait ", {"train", "info", "generate", "completion", "report"}, {"dcsbm", "--epochs"}),
     ("plait tr", {"train"}, {"info"}),
     ("plait generate ", {"dcsbm", "rmat", "grid", "star", "ring"}, {"train"}),
-    ("plait bench ", {"aggregate", "model", "zoo"}, {"train"}),
+    ("plait bench ", {"aggregate", "messages", "model", "zoo"}, {"train"}),
     ("plait bench model g --model g", {"gcn", "gin", "gat"}, {"sage"}),
     ("plait study ren", {"renumbering"}, {"split"}),
     ("plait train g --st", {"--strategy"}, {"--epochs", "--scale"}),

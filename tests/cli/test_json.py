@@ -115,6 +115,7 @@ def runs(communities, folder):
     for options in ([], ["--ranks", 2, "--training", "--width", 8]):
         yield "bench model", ["bench", "model", communities, "--repetitions", 1, *options]
     yield "bench aggregate", ["bench", "aggregate", communities, "--ranks", 2, "--repetitions", 1]
+    yield "bench messages", ["bench", "messages", communities, "--ranks", 2, "--repetitions", 1]
     yield "train", ["train", communities, "--epochs", 2, "--sampled"]
     yield "plan", ["plan", "--store", "--embeddings", "1000,30", "--width", 8, "--split", "table", "--ranks", 2]
     yield "study", ["study", "latency", "--repetitions", 1]

@@ -1,6 +1,7 @@
 // Ranks that are threads of one process, with channels between them.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -36,13 +37,14 @@ class ThreadRanks {
   }
 
  private:
-  using Parts = std::vector<std::vector<std::uint64_t>>;
+  using Parts = std::span<const std::span<const std::byte>>;
 
   class Place : public Channel {
    public:
     Place(ThreadRanks& ranks, std::size_t rank) : ranks_(ranks), rank_(rank) {}
-    Parts all_to_all(std::span<const std::vector<std::uint64_t>> send) override {
-      return ranks_.exchange(rank_, send);
+    void all_to_all(std::span<const std::span<const std::byte>> send,
+                    std::span<const std::span<std::byte>> received) override {
+      ranks_.exchange(rank_, send, received);
     }
 
    private:
@@ -50,14 +52,15 @@ class ThreadRanks {
     const std::size_t rank_;
   };
 
-  Parts exchange(std::size_t rank, std::span<const std::vector<std::uint64_t>> send) {
+  void exchange(std::size_t rank, Parts send, std::span<const std::span<std::byte>> received) {
     std::unique_lock lock(mutex_);
-    given_[rank].assign(send.begin(), send.end());
+    given_[rank] = send;
     meet(lock);
-    Parts received;
-    for (const Parts& parts : given_) received.push_back(parts[rank]);
+    for (std::size_t r = 0; r < ranks_; ++r) {
+      if (given_[r][rank].size() != received[r].size()) throw BrokenChannelError("sizes differ");
+      std::ranges::copy(given_[r][rank], received[r].begin());
+    }
     meet(lock);
-    return received;
   }
 
   void meet(std::unique_lock<std::mutex>& lock) {
@@ -74,7 +77,7 @@ class ThreadRanks {
   const std::size_t ranks_;
   std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
-  std::vector<Parts> given_;
+  std::vector<Parts> given_;  // while their owners are in exchange()
   std::size_t here_ = 0;
   std::uint64_t meetings_ = 0;
   std::exception_ptr error_;

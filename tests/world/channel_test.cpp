@@ -9,6 +9,7 @@
 #include <atomic>
 #include <thread>
 
+#include "plait/base/all_to_all.h"
 #include "plait/base/error.h"
 #include "plait/world/gloo.h"
 #include "tests/world/ranks.h"
@@ -33,7 +34,7 @@ void exchange(Channel& channel, int rank, int ranks, int round) {
     send.push_back(part(rank, other, round));
     expected.push_back(part(other, rank, round));
   }
-  expect(channel.all_to_all(send) == expected, "other numbers have come");
+  expect(exchange_vectors(channel, send) == expected, "other numbers have come");
 }
 
 // Two threads use channels of their own while the main thread uses the world.
@@ -105,7 +106,8 @@ TEST_P(LostChannel, EndsItsWaits) {
 INSTANTIATE_TEST_SUITE_P(All, LostChannel, testing::Values(SIGKILL, SIGSTOP));
 
 const RankProgram wrong("channel with parts for other ranks", [](World& world) {
-  world.open_channel()->all_to_all(Parts(static_cast<std::size_t>(world.size()) + 1));
+  const auto channel = world.open_channel();
+  exchange_vectors(*channel, Parts(static_cast<std::size_t>(world.size()) + 1));
 });
 
 TEST(Channel, RefusesPartsForOtherRanks) {

@@ -11,6 +11,7 @@
 #include <numeric>
 #include <thread>
 
+#include "plait/base/all_to_all.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/symmetric/heap.h"
 #include "plait/world/difference.h"
@@ -96,7 +97,7 @@ void check_channel(World& host) {
   const auto channel = host.open_channel();
   const auto ranks = static_cast<std::size_t>(host.size());
   const std::vector<std::vector<std::uint64_t>> send(ranks, {std::uint64_t(host.rank()), 7});
-  const auto found = channel->all_to_all(send);
+  const auto found = exchange_vectors(*channel, send);
   for (std::size_t rank = 0; rank < ranks; ++rank)
     expect(found[rank] == std::vector<std::uint64_t>{rank, 7}, "numbers by a channel");
 }

@@ -81,9 +81,8 @@ class Engine : public GpuAggregator {
   void all_reduce_sum(float* values, std::uint64_t count) override {
     exchange_.all_reduce_sum(values, count);
   }
-  void exchange_rows(const RowParts<const float>& send, const RowParts<float>& received,
-                     std::uint64_t width) override {
-    exchange_.exchange_rows(send, received, width);
+  void exchange_rows(const SentRows& send, const ReceivedRows& received) override {
+    exchange_.exchange_rows(send, received);
   }
   void run_part(StepPart part, const float* x, float* y, std::uint64_t width) override {
     exchange_.run_part(part, {nullptr, nullptr, false, x, y, width, exchange_.stream()});

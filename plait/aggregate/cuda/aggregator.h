@@ -18,11 +18,10 @@ class GpuAggregator : public Aggregator {
   // Collective. Enqueues the sum of an array in the GPU's memory over ranks, in place, the same
   // bits on all, without the host.
   virtual void all_reduce_sum(float* values, std::uint64_t count) = 0;
-  // Collective. Enqueues the exchange of rows of `width` floats in the GPU's memory between ranks,
-  // as many as both sides say: part r of `send` becomes part `rank` of what rank r receives, and a
-  // rank sends itself nothing. If a rank is lost, the rows received are NaN.
-  virtual void exchange_rows(const RowParts<const float>& send, const RowParts<float>& received,
-                             std::uint64_t width) = 0;
+  // Collective. Enqueues the exchange of rows in the GPU's memory between ranks, as many as both
+  // sides say: part r of `send` becomes part `rank` of what rank r receives, and a rank sends
+  // itself nothing. If a rank is lost, all bits of the rows received are set.
+  virtual void exchange_rows(const SentRows& send, const ReceivedRows& received) = 0;
   // Collective, as forward(). Enqueues one part of a sum alone (StepPart). Throws UsageError for
   // strategies other than pipelined and partial.
   virtual void run_part(StepPart part, const float* x, float* y, std::uint64_t width) = 0;

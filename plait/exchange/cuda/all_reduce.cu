@@ -69,9 +69,8 @@ void DeviceLink::all_reduce_sum(T* values, std::uint64_t count, cudaStream_t str
     signals_->raise_everywhere(kArrived, stream);
     signals_->wait(arrived, stream);
     add_values<<<blocks, kThreads, 0, stream>>>(some, size, rank_, ranks_, incoming);
-    // Two float NaNs beside each other are a NaN as a double, too.
-    signals_->end_step({Results(reinterpret_cast<float*>(some), size * sizeof(T) / sizeof(float))},
-                       stream);
+    const Results results = std::as_writable_bytes(std::span(some, size));
+    signals_->end_step({results}, stream);
   }
   check_cuda(cudaGetLastError(), "summing over ranks");
 }

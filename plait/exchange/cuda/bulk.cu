@@ -117,11 +117,12 @@ class DeviceBulk : public DeviceStrategy {
   void exchange(const DeviceProduct& p, const float* own) {
     const auto span = link_.span("exchange", 0, "link", link_.stream());
     const std::uint64_t row_bytes = p.row_bytes(link_.wire());
-    std::vector<NcclPart> send(static_cast<std::size_t>(link_.ranks())), receive(send.size());
+    std::vector<std::span<const std::byte>> send(static_cast<std::size_t>(link_.ranks()));
+    std::vector<std::span<std::byte>> receive(send.size());
     auto* next = reinterpret_cast<std::byte*>(packed_.data());
     for (const SendBlock& block : graph_.send) {
-      NcclPart& part = send[static_cast<std::size_t>(block.peer)];
-      part = {const_cast<float*>(own), block.rows * row_bytes};
+      std::span<const std::byte>& part = send[static_cast<std::size_t>(block.peer)];
+      part = {reinterpret_cast<const std::byte*>(own), block.rows * row_bytes};
       if (!packs(block)) continue;
       copy_rows({.from = own,
                  .from_stride = p.stride(),
@@ -131,8 +132,8 @@ class DeviceBulk : public DeviceStrategy {
                  .to = next,
                  .type = link_.wire()},
                 link_.stream());
-      part.data = next;
-      next += part.bytes;
+      part = {next, part.size()};
+      next += part.size();
     }
     for (const HaloBlock& block : graph_.shard.halo)
       receive[static_cast<std::size_t>(block.owner)] = {

@@ -4,6 +4,7 @@
 #include "plait/base/profile.h"
 #include "plait/base/saturating.h"
 #include "plait/exchange/cuda/exchange.cuh"
+#include "plait/exchange/cuda/messages.cuh"
 #include "plait/exchange/strategy_run.h"
 #include "plait/machine/machine.h"
 #include "plait/placement/cuda/place_rows.cuh"
@@ -159,6 +160,14 @@ void GpuExchange::reserve(std::uint64_t row_bytes) {
   width_ = width;
 }
 
+std::unique_ptr<Messages> GpuExchange::make_messages(Direction direction) {
+  require_on_all<UsageError>(route_.placement().store != HaloStore::sums,
+                             "strategy {} keeps sums in place of rows, which have no owner; use "
+                             "pipelined",
+                             to_string(route_.strategy));
+  return make_gpu_messages(world_, graph(direction), route_.transport, stream_);
+}
+
 EdgeRows GpuExchange::edges(Direction direction) const {
   const DeviceShard& shard = graph(direction).shard;
   return {.begin = {shard.offsets.data(), shard.own},
@@ -267,32 +276,22 @@ void GpuExchange::join_nccl() {
   link_.set_waits_elsewhere();
 }
 
-void GpuExchange::exchange_rows(const RowParts<const float>& send, const RowParts<float>& received,
-                                std::uint64_t width) {
-  if (link_.ranks() == 1 || width == 0) return;
+void GpuExchange::exchange_rows(const SentRows& send, const ReceivedRows& received) {
+  if (link_.ranks() == 1 || send.row_bytes == 0) return;
   join_nccl();
-  const std::uint64_t row_bytes = width * sizeof(float);
-  std::vector<NcclPart> out, in;
-  const auto* from = reinterpret_cast<const std::byte*>(send.rows);
-  auto* to = reinterpret_cast<std::byte*>(received.rows);
-  for (std::size_t r = 0; r < send.counts.size(); ++r) {
-    out.push_back({const_cast<std::byte*>(from), send.counts[r] * row_bytes});
-    in.push_back({to, received.counts[r] * row_bytes});
-    from += out[r].bytes, to += in[r].bytes;
-  }
-  link_.operation(stream_, kind_of(LinkOperation::rows, Direction::along, width), [&] {
+  const auto out = send.parts();
+  const auto in = received.parts();
+  link_.operation(stream_, kind_of(LinkOperation::rows, Direction::along, send.row_bytes), [&] {
     link_.meet(stream_);
     link_.signals().wait_elsewhere(true, stream_);
     nccl_->all_to_all(out, in, stream_);
     link_.signals().wait_elsewhere(false, stream_);
-    link_.signals().end_step({Results(received.rows, received.count() * width)}, stream_);
+    link_.signals().end_step({Results(received.rows, received.bytes())}, stream_);
   });
-  const std::uint64_t bytes = received.count() * row_bytes;
-  cost_.bytes_fetched += bytes;
-  cost_.fetched_from.resize(received.counts.size());
-  for (std::size_t r = 0; r < received.counts.size(); ++r)
-    cost_.fetched_from[r] += received.counts[r] * row_bytes;
-  count_moved(bytes);
+  cost_.bytes_fetched += received.bytes();
+  cost_.fetched_from.resize(in.size());
+  for (std::size_t r = 0; r < in.size(); ++r) cost_.fetched_from[r] += in[r].size();
+  count_moved(received.bytes());
 }
 
 void GpuExchange::run_part(StepPart part, const DeviceProduct& product) {

@@ -53,6 +53,7 @@ class GpuExchange : public Exchange {
   // no operation of this kind has run on such rows.
   void gather_in_passes(Direction direction, const float* rows, std::uint64_t width,
                         const PassesUse& use);
+  std::unique_ptr<Messages> make_messages(Direction direction) override;
   EdgeRows edges(Direction direction) const override;
   // In memory of the GPU.
   std::span<const std::uint64_t> vertices(Direction direction) const override;
@@ -65,11 +66,10 @@ class GpuExchange : public Exchange {
   void sum(Direction direction, const DeviceProduct& product);
   // Collective. Enqueues the sum of an array in the GPU's memory over ranks, the same bits on all.
   void all_reduce_sum(float* values, std::uint64_t count);
-  // Collective. Enqueues the exchange of rows of `width` floats: part r of `send` becomes part
-  // `rank` of what rank r receives. Both sides know the numbers; a rank sends itself nothing. Joins
-  // NCCL at the first call. If a rank is lost, the rows received are NaN.
-  void exchange_rows(const RowParts<const float>& send, const RowParts<float>& received,
-                     std::uint64_t width);
+  // Collective. Enqueues the exchange of rows of any type: part r of `send` becomes part `rank` of
+  // what rank r receives. Both sides know the numbers; a rank sends itself nothing. Joins NCCL at
+  // the first call. If a rank is lost, all bits of the rows received are set.
+  void exchange_rows(const SentRows& send, const ReceivedRows& received);
   // Collective. Enqueues one part of a sum in the forward direction (StepPart).
   void run_part(StepPart part, const DeviceProduct& product);
   // Calls `work`, which runs one step, waits for the GPU, and returns which part ran when.

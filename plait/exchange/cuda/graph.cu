@@ -1,6 +1,7 @@
 #include <cstring>
 #include <exception>
 
+#include "plait/base/all_to_all.h"
 #include "plait/exchange/cuda/graph.cuh"
 #include "plait/placement/arrival.h"
 #include "plait/reorder/cuda/work_order.cuh"
@@ -22,14 +23,10 @@ using ByRank = std::vector<std::vector<T>>;
 template <class T, class Size>
 ByRank<T> exchange(World& world, const ByRank<T>& out, Size size) {
   ByRank<T> in(out.size());
-  std::vector<std::span<const std::byte>> send;
-  std::vector<std::span<std::byte>> receive;
-  for (std::size_t r = 0; r < out.size(); ++r) {
-    in[r].resize(size(r));
-    send.push_back(std::as_bytes(std::span(out[r])));
-    receive.push_back(std::as_writable_bytes(std::span(in[r])));
-  }
-  world.all_to_all(send, receive);
+  for (std::size_t r = 0; r < out.size(); ++r) in[r].resize(size(r));
+  exchange_parts(
+      world, out.size(), [&](std::size_t r) { return std::span(out[r]); },
+      [&](std::size_t r) { return std::span(in[r]); });
   return in;
 }
 

@@ -68,7 +68,7 @@ DeviceGraph make_device_graph(World& world, DeviceShard shard, const DeviceGraph
                               cudaStream_t stream);
 
 // The operations of a link, for step_kind().
-enum class LinkOperation : std::uint64_t { sum, gather, passes, all_reduce, rows, part };
+enum class LinkOperation : std::uint64_t { sum, gather, passes, all_reduce, rows, part, push };
 
 // One rank's end of the link between GPUs: its slots in the symmetric heap, the signals, and a
 // stream for data that cross the link.

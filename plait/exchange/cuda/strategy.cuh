@@ -39,7 +39,9 @@ struct DeviceProduct {
     return {data, type, stride(type)};
   }
   // Returns y, which has `count` own rows.
-  Results result(std::uint64_t count) const { return {y, count * width}; }
+  Results result(std::uint64_t count) const {
+    return std::as_writable_bytes(std::span(y, count * width));
+  }
 };
 
 // Work on gathered rows.

@@ -185,29 +185,21 @@ torch::Tensor GraphHandle::exchange_rows(const torch::Tensor& rows,
                                          std::span<const std::uint64_t> counts,
                                          std::span<const std::uint64_t> coming) {
   if (placed_) return placed_->exchange_rows(rows, counts, coming);
-  const auto width = static_cast<std::uint64_t>(rows.size(1));
   torch::Tensor received = torch::empty(
       {static_cast<std::int64_t>(std::accumulate(coming.begin(), coming.end(), std::uint64_t{0})),
        rows.size(1)},
       rows.options());
+  const std::uint64_t row_bytes = static_cast<std::uint64_t>(rows.size(1)) * rows.element_size();
+  const SentRows send{static_cast<const std::byte*>(rows.const_data_ptr()), counts, row_bytes};
+  const ReceivedRows receive{static_cast<std::byte*>(received.mutable_data_ptr()), coming,
+                             row_bytes};
   if (gpu_aggregator_ != nullptr) {
     const OnGpuOf gpu(device_);
     const StreamOrder order(*stream_);
-    gpu_aggregator_->exchange_rows({rows.const_data_ptr<float>(), counts},
-                                   {received.mutable_data_ptr<float>(), coming}, width);
-    return received;
+    gpu_aggregator_->exchange_rows(send, receive);
+  } else {
+    world_->all_to_all(send.parts(), receive.parts());
   }
-  const std::size_t row_bytes = width * sizeof(float);
-  const auto* from = static_cast<const std::byte*>(rows.const_data_ptr());
-  auto* to = static_cast<std::byte*>(received.mutable_data_ptr());
-  std::vector<std::span<const std::byte>> send;
-  std::vector<std::span<std::byte>> receive;
-  for (std::size_t r = 0; r < counts.size(); ++r) {
-    send.emplace_back(from, counts[r] * row_bytes);
-    receive.emplace_back(to, coming[r] * row_bytes);
-    from += send[r].size(), to += receive[r].size();
-  }
-  world_->all_to_all(send, receive);
   return received;
 }
 

@@ -36,9 +36,21 @@ __global__ void raise_kernel(const SignalState* state, const __grid_constant__ F
 }
 
 struct StepResults {
-  float* data[DeviceSignals::kMostResults];
+  std::byte* data[DeviceSignals::kMostResults];
   std::uint64_t size[DeviceSignals::kMostResults];
 };
+
+// By the lanes of one warp.
+__device__ void set_all_bits(std::byte* data, std::uint64_t size) {
+  if (reinterpret_cast<std::uintptr_t>(data) % sizeof(std::uint32_t) == 0) {
+    auto* const words = reinterpret_cast<std::uint32_t*>(data);
+    for (std::uint64_t i = threadIdx.x; i < size / sizeof *words; i += kLanes)
+      words[i] = 0xffffffffu;
+    data += size / sizeof *words * sizeof *words;
+    size %= sizeof *words;
+  }
+  for (std::uint64_t i = threadIdx.x; i < size; i += kLanes) data[i] = std::byte{0xff};
+}
 
 __global__ void end_step_kernel(SignalState* state, const __grid_constant__ Flags done,
                                 const __grid_constant__ StepResults results, StepKind kind,
@@ -49,8 +61,7 @@ __global__ void end_step_kernel(SignalState* state, const __grid_constant__ Flag
   } else {
     tell_host(state->words->failed, failed);  // another rank may have set the mark
     for (std::size_t r = 0; r < DeviceSignals::kMostResults; ++r)
-      for (std::uint64_t i = threadIdx.x; i < results.size[r]; i += kLanes)
-        results.data[r][i] = nanf("");
+      set_all_bits(results.data[r], results.size[r]);
   }
   __threadfence_system();
   __syncwarp();

@@ -22,7 +22,7 @@
 // only when World ends it (watched_work.h): through a word in the host's memory that a waiting
 // kernel reads. A failed wait spreads before rows can be overwritten that others still read: the
 // GPU that gives up first stores a mark in the memory of all others, whose waits then fail too.
-// From then on no signal is raised, each step fills its results with NaN, and check() throws.
+// From then on no signal is raised, each step sets all bits of its results, and check() throws.
 #pragma once
 
 #include <atomic>
@@ -84,8 +84,9 @@ struct Signal {
   int number;  // below DeviceSignals::kSignals
 };
 
-// Floats that a step has written, on this GPU.
-using Results = std::span<float>;
+// An array that a step has written, of any plain type, on this GPU. If a wait has failed, all its
+// bits are set: as floats of any size that is NaN, as integers -1 or the greatest.
+using Results = std::span<std::byte>;
 
 // The signals of one rank. Its functions enqueue work and do not wait, unless said otherwise; one
 // thread of the process calls them.
@@ -116,7 +117,8 @@ class DeviceSignals final : private WatchedWork {
   void raise(int peer, int number, cudaStream_t stream);
   void raise_everywhere(int number, cudaStream_t stream);
   // Raises kDone everywhere, which ends the step: no work on any other stream may still belong to
-  // it. If a wait has failed, `results` become NaN instead; there are at most kMostResults of them.
+  // it. If a wait has failed, all bits of `results` are set instead; there are at most
+  // kMostResults.
   void end_step(const std::vector<Results>& results, cudaStream_t stream);
   static constexpr std::size_t kMostResults = 4;
   // Lets the stream wait until all these signals have been raised in this step or later; or in the

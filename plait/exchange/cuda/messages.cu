@@ -1,0 +1,340 @@
+#include <algorithm>
+#include <optional>
+
+#include "plait/base/cuda/pinned_array.cuh"
+#include "plait/base/cuda/warp.cuh"
+#include "plait/base/profile.h"
+#include "plait/base/saturating.h"
+#include "plait/exchange/cuda/messages.cuh"
+#include "plait/symmetric/peer_access.h"
+#include "plait/world/phase.h"
+
+namespace plait {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kArrived = 0;                               // signal
+constexpr std::uint64_t kWhole = std::uint64_t{1} << 63;  // beside a count: all rows of the block
+
+// Room for a value and its row number. (nvcc loses the brackets of a sum with sizeof that becomes
+// an argument of Bytes.)
+constexpr std::uint64_t kBytesPerValue = 12;
+
+// The beginning of a section of an inbox.
+struct Header {
+  std::uint64_t count, word, marked;
+};
+
+// A section of an inbox, in memory of the owner. It has room for `rows` row numbers and as many
+// values of 8 bytes.
+struct Section {
+  Header* header;
+  std::uint32_t* rows;
+  std::byte* values;
+};
+
+// The slots of one owner, and where marked ones go.
+struct Outgoing {
+  std::uint64_t begin, rows;
+  const std::uint32_t* row;  // the owner's row numbers; null: all its rows, in order
+  Section to;
+};
+// By halo block; behind them the own slots, which go nowhere.
+struct Outbox {
+  Outgoing of[kMostGpus];
+};
+
+// What is known of a push by block: marked slots, those that were written so far, and the values
+// that were sent; and the marked slots of all blocks.
+struct Counts {
+  std::uint64_t marked[kMostGpus], written[kMostGpus], sent[kMostGpus];
+  std::uint64_t all_marked;
+};
+
+// Returns the marks of slots begin .. end - 1 in a word.
+__device__ std::uint32_t marks_in(std::uint32_t word, std::uint64_t number, std::uint64_t begin,
+                                  std::uint64_t end) {
+  if (number == begin / 32) word &= ~0u << begin % 32;
+  if (number == end / 32) word &= (1u << end % 32) - 1;
+  return word;
+}
+
+// Values and row numbers take more bytes than all values of the block.
+template <class Bits>
+__device__ bool goes_whole(std::uint64_t marked, std::uint64_t rows) {
+  return marked * (sizeof(Bits) + sizeof(std::uint32_t)) > rows * sizeof(Bits);
+}
+
+__global__ void count_marks(const __grid_constant__ Outbox out, const std::uint32_t* marks,
+                            Counts* counts) {
+  const Outgoing& block = out.of[blockIdx.y];
+  const std::uint64_t end = block.begin + block.rows;
+  unsigned long long marked = 0;
+  for (std::uint64_t w = block.begin / 32 + blockIdx.x * std::uint64_t{kThreads} + threadIdx.x;
+       w * 32 < end; w += std::uint64_t{gridDim.x} * kThreads)
+    marked += __popc(marks_in(marks[w], w, block.begin, end));
+  marked = sum_of_warp(marked);
+  if (threadIdx.x % kWarp == 0 && marked > 0)
+    atomicAdd(reinterpret_cast<unsigned long long*>(counts->marked + blockIdx.y), marked);
+}
+
+// Writes values to the owners' inboxes, and takes the marks away. A warp has the slots of one word
+// of marks. `reset`: values that are sent become 0.
+template <class Bits>
+__global__ void send_values(const __grid_constant__ Outbox out, Bits* values, std::uint32_t* marks,
+                            Counts* counts, bool reset) {
+  const Outgoing& block = out.of[blockIdx.y];
+  const std::uint64_t marked = counts->marked[blockIdx.y];
+  if (marked == 0) return;
+  Bits* const of_halo = values + block.begin;
+  auto* const to = reinterpret_cast<Bits*>(block.to.values);
+  const bool whole = goes_whole<Bits>(marked, block.rows);
+  const std::uint64_t thread = blockIdx.x * std::uint64_t{kThreads} + threadIdx.x;
+  const std::uint64_t threads = std::uint64_t{gridDim.x} * kThreads;
+  if (whole)
+    for (std::uint64_t h = thread; h < block.rows; h += threads) {
+      to[h] = of_halo[h];
+      if (reset) of_halo[h] = 0;
+    }
+  const std::uint64_t end = block.begin + block.rows;
+  const unsigned lane = threadIdx.x % kWarp;
+  for (std::uint64_t w = block.begin / 32 + thread / 32; w * 32 < end; w += threads / 32) {
+    const std::uint32_t word = __shfl_sync(kAll, lane == 0 ? marks[w] : 0u, 0);
+    const std::uint32_t bits = marks_in(word, w, block.begin, end);
+    if (bits == 0) continue;
+    unsigned long long first = 0;
+    if (lane == 0) {
+      atomicAnd(marks + w, ~bits);
+      if (!whole)
+        first = atomicAdd(reinterpret_cast<unsigned long long*>(counts->written + blockIdx.y),
+                          static_cast<unsigned long long>(__popc(bits)));
+    }
+    first = __shfl_sync(kAll, first, 0);
+    if (whole || (bits >> lane & 1) == 0) continue;
+    const std::uint64_t h = w * 32 + lane - block.begin;
+    const std::uint64_t at = first + __popc(bits & lanes_before());
+    block.to.rows[at] = block.row == nullptr ? static_cast<std::uint32_t>(h) : block.row[h];
+    to[at] = of_halo[h];
+    if (reset) of_halo[h] = 0;
+  }
+}
+
+// By one warp, a lane for each block; the own slots are block `others`. Makes the counts ready for
+// the next push.
+template <class Bits>
+__global__ void send_headers(const __grid_constant__ Outbox out, int others, std::uint64_t word,
+                             Counts* counts) {
+  const int b = static_cast<int>(threadIdx.x);
+  const std::uint64_t marked = b <= others ? counts->marked[b] : 0;
+  const std::uint64_t of_all = sum_of_warp(marked);
+  if (b < others) {
+    const std::uint64_t rows = out.of[b].rows;
+    const std::uint64_t count = marked == 0                      ? 0
+                                : goes_whole<Bits>(marked, rows) ? kWhole | rows
+                                                                 : marked;
+    *out.of[b].to.header = {count, word, of_all};
+    counts->sent[b] = count;
+  }
+  if (b <= others) counts->marked[b] = counts->written[b] = 0;
+  if (b == 0) counts->all_marked = of_all;
+}
+
+// Merges what one sender has sent. `all`: the rows of its block; null: all own rows, in order.
+template <Merge how, class T>
+__global__ void merge_values(const Section from, const std::uint32_t* all, T* values,
+                             std::uint32_t* marks) {
+  const std::uint64_t count = from.header->count;
+  const bool whole = (count & kWhole) != 0;
+  const auto* const theirs = reinterpret_cast<const T*>(from.values);
+  for (std::uint64_t i = blockIdx.x * std::uint64_t{kThreads} + threadIdx.x; i < (count & ~kWhole);
+       i += std::uint64_t{gridDim.x} * kThreads) {
+    const auto row = !whole           ? from.rows[i]
+                     : all == nullptr ? static_cast<std::uint32_t>(i)
+                                      : all[i];
+    const T mine = values[row], now = merged<how>(mine, theirs[i]);
+    if (bits_of(now) == bits_of(mine)) continue;
+    values[row] = now;
+    atomicOr(marks + row / 32, 1u << row % 32);
+  }
+}
+
+unsigned blocks_for(std::uint64_t threads) {
+  constexpr std::uint64_t kMostBlocks = 1056;  // 8 for each multiprocessor of an H100
+  return static_cast<unsigned>(
+      std::clamp<std::uint64_t>((threads + kThreads - 1) / kThreads, 1, kMostBlocks));
+}
+
+DeviceLink::Transports transports_of(World& world, DeviceTransport transport) {
+  if (transport == DeviceTransport::vmm && !unreached_peer(world).empty())
+    transport = DeviceTransport::host;
+  return {transport, transport};
+}
+
+class GpuMessages : public Messages {
+ public:
+  GpuMessages(World& world, const DeviceGraph& graph, DeviceTransport transport,
+              cudaStream_t stream)
+      : graph_(graph), stream_(stream), ranks_(static_cast<std::size_t>(world.size())) {
+    if (ranks_ > 1) make_inbox(world, transport);
+    on_all_or_none(world, [&] {
+      counts_ = DeviceArray<Counts>(std::vector<Counts>(1));
+      headers_.reserve(ranks_);
+      sent_.reserve(1);
+    });
+  }
+  ~GpuMessages() override {
+    if (link_) link_->abandon_if_unwinding();
+    cudaStreamSynchronize(stream_);
+  }
+
+  Pushed push(const SlotValues& values, SlotMarks marks, Merge how, std::uint64_t word) override {
+    const Phase phase("pushing values", "push values");
+    ++cost_.pushes;
+    check(values, marks, how);
+    std::visit([&](auto some) { enqueue(some, marks.data(), how, word); }, values);
+    if (link_) link_->signals().mark(stream_);
+    check_cuda(cudaStreamSynchronize(stream_), "a push to owners");
+    if (link_) link_->signals().check();
+    count_sent(
+        std::visit([](auto some) { return sizeof(typename decltype(some)::value_type); }, values));
+    Pushed pushed;
+    for (std::size_t r = 0; r < ranks_; ++r) {
+      const bool own = r == rank();
+      pushed.marked += own ? sent_.data()->all_marked : headers_.data()[r].marked;
+      pushed.words.push_back(own ? word : headers_.data()[r].word);
+    }
+    return pushed;
+  }
+  const MessageCost& cost() const override { return cost_; }
+
+ private:
+  std::size_t rank() const { return static_cast<std::size_t>(graph_.shard.rank); }
+  // Returns where the section of a sender begins in the inbox of `owner`, in bytes.
+  std::uint64_t section_begin(std::size_t owner, std::size_t sender) const {
+    Bytes bytes = Bytes((ranks_ * sizeof(Header) + 255) / 256 * 256);
+    for (std::size_t s = 0; s < sender; ++s)
+      bytes = bytes + Bytes((sent_by_[s][owner] + 3) / 4 * 4) * kBytesPerValue;
+    return bytes.value;
+  }
+  Section section(std::size_t owner, std::size_t sender) const {
+    std::byte* const inbox = link_->slots(static_cast<int>(owner));
+    std::byte* const rows = inbox + section_begin(owner, sender);
+    const std::uint64_t room = (sent_by_[sender][owner] + 3) / 4 * 4;
+    return {reinterpret_cast<Header*>(inbox) + sender, reinterpret_cast<std::uint32_t*>(rows),
+            rows + room * sizeof(std::uint32_t)};
+  }
+
+  void make_inbox(World& world, DeviceTransport transport) {
+    link_.emplace(world, DType::f32, transports_of(world, transport));
+    std::vector<std::uint64_t> rows(ranks_);
+    for (const HaloBlock& block : graph_.shard.halo)
+      rows[static_cast<std::size_t>(block.owner)] = block.rows;
+    sent_by_ = gather_vectors(world, rows);
+    std::uint64_t most = 0;
+    for (std::size_t r = 0; r < ranks_; ++r) most = std::max(most, section_begin(r, ranks_));
+    link_->reserve(most);
+  }
+  void count_sent(std::size_t value_bytes) {
+    for (std::size_t b = 0; b < graph_.shard.halo.size(); ++b) {
+      const std::uint64_t sent = sent_.data()->sent[b], count = sent & ~kWhole;
+      cost_.values += count;
+      cost_.bytes += count * (value_bytes + ((sent & kWhole) != 0 ? 0 : sizeof(std::uint32_t)));
+    }
+  }
+
+  void check(const SlotValues& values, SlotMarks marks, Merge how) const {
+    const std::uint64_t slots = graph_.shard.slot_count();
+    require_messages(values, marks, how, slots);
+    require<UsageError>(!is_recorded(stream_),
+                        "a push to owners needs the host and cannot be captured");
+  }
+
+  // Returns where marked slots of each halo block go.
+  Outbox outbox() const {
+    Outbox out{};
+    std::size_t b = 0;
+    for (const HaloBlock& block : graph_.shard.halo)
+      out.of[b++] = {block.begin, block.rows, block.whole ? nullptr : block.row.data(),
+                     section(static_cast<std::size_t>(block.owner), rank())};
+    out.of[b] = {0, graph_.shard.own, nullptr, {}};
+    return out;
+  }
+
+  template <class T>
+  void enqueue(std::span<T> values, std::uint32_t* marks, Merge how, std::uint64_t word) {
+    const Outbox out = outbox();
+    std::uint64_t most = graph_.shard.own;
+    std::vector<Signal> arrived, done;
+    for (const HaloBlock& block : graph_.shard.halo) {
+      most = std::max(most, block.rows);
+      arrived.push_back({block.owner, kArrived});
+      done.push_back({block.owner, DeviceSignals::kDone});
+    }
+    const auto others = static_cast<int>(arrived.size());
+    Counts* const counts = counts_.data();
+    const auto count = [&] {
+      count_marks<<<dim3(blocks_for(most / 32), others + 1), kThreads, 0, stream_>>>(out, marks,
+                                                                                     counts);
+    };
+    const auto send = [&] {
+      if (others > 0)
+        send_values<<<dim3(blocks_for(most), others), kThreads, 0, stream_>>>(
+            out, reinterpret_cast<BitsOf<T>*>(values.data()), marks, counts, how == Merge::add);
+      send_headers<BitsOf<T>><<<1, kWarp, 0, stream_>>>(out, others, word, counts);
+      copy_to_host_later(sent_.data(), counts, sizeof(Counts));
+    };
+    if (!link_) return count(), send();
+    const StepKind kind = step_kind({static_cast<std::uint64_t>(LinkOperation::push),
+                                     SlotValues(values).index(), static_cast<std::uint64_t>(how)});
+    link_->operation(stream_, kind, [&] {
+      count();
+      link_->signals().wait(done, stream_, 1);  // the last push has been merged everywhere
+      send();
+      link_->signals().raise_everywhere(kArrived, stream_);
+      link_->signals().wait(arrived, stream_);
+      merge_sections(values.data(), marks, how);
+      copy_to_host_later(headers_.data(), link_->slots(graph_.shard.rank), ranks_ * sizeof(Header));
+      const std::span all_marks(marks, mark_words(values.size()));
+      link_->signals().end_step({std::as_writable_bytes(values), std::as_writable_bytes(all_marks)},
+                                stream_);
+    });
+  }
+
+  // Merges in the order of ranks: each sender has each row at most once.
+  template <class T>
+  void merge_sections(T* values, std::uint32_t* marks, Merge how) {
+    for (std::size_t s = 0; s < ranks_; ++s) {
+      const auto block = std::ranges::find(graph_.send, static_cast<int>(s), &SendBlock::peer);
+      if (s == rank() || block->rows == 0) continue;
+      with_merge<T>(how, [&]<Merge kHow>() {
+        merge_values<kHow><<<blocks_for(block->rows), kThreads, 0, stream_>>>(
+            section(rank(), s), block->whole ? nullptr : block->row.data(), values, marks);
+      });
+    }
+    check_cuda(cudaGetLastError(), "a push to owners");
+  }
+
+  void copy_to_host_later(void* to, const void* from, std::size_t bytes) {
+    check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_),
+               "a push to owners");
+  }
+
+  const DeviceGraph& graph_;
+  const cudaStream_t stream_;
+  const std::size_t ranks_;
+  std::optional<DeviceLink> link_;                   // its slots are the inbox
+  std::vector<std::vector<std::uint64_t>> sent_by_;  // by sender and owner: the most values
+  DeviceArray<Counts> counts_;
+  PinnedArray<Header> headers_;
+  PinnedArray<Counts> sent_;
+  MessageCost cost_;
+};
+
+}  // namespace
+
+std::unique_ptr<Messages> make_gpu_messages(World& world, const DeviceGraph& graph,
+                                            DeviceTransport transport, cudaStream_t stream) {
+  return std::make_unique<GpuMessages>(world, graph, transport, stream);
+}
+
+}  // namespace plait
