@@ -44,11 +44,17 @@ struct Outbox {
   Outgoing of[kMostGpus];
 };
 
-// What is known of a push by block: marked slots, those that were written so far, and the values
-// that were sent; and the marked slots of all blocks.
+// By block: marked slots, and those that were written so far. Zero between pushes.
 struct Counts {
-  std::uint64_t marked[kMostGpus], written[kMostGpus], sent[kMostGpus];
-  std::uint64_t all_marked;
+  std::uint64_t marked[kMostGpus], written[kMostGpus];
+};
+
+// What a push tells the host, in its memory: by halo block what was sent, the marked slots of this
+// rank, and by sender what has come.
+struct Told {
+  std::uint64_t sent[kMostGpus];
+  std::uint64_t marked;
+  Header come[kMostGpus];
 };
 
 // Returns the marks of slots begin .. end - 1 in a word.
@@ -123,7 +129,7 @@ __global__ void send_values(const __grid_constant__ Outbox out, Bits* values, st
 // the next push.
 template <class Bits>
 __global__ void send_headers(const __grid_constant__ Outbox out, int others, std::uint64_t word,
-                             Counts* counts) {
+                             Counts* counts, Told* told) {
   const int b = static_cast<int>(threadIdx.x);
   const std::uint64_t marked = b <= others ? counts->marked[b] : 0;
   const std::uint64_t of_all = sum_of_warp(marked);
@@ -133,17 +139,19 @@ __global__ void send_headers(const __grid_constant__ Outbox out, int others, std
                                 : goes_whole<Bits>(marked, rows) ? kWhole | rows
                                                                  : marked;
     *out.of[b].to.header = {count, word, of_all};
-    counts->sent[b] = count;
+    told->sent[b] = count;
   }
   if (b <= others) counts->marked[b] = counts->written[b] = 0;
-  if (b == 0) counts->all_marked = of_all;
+  if (b == 0) told->marked = of_all;
 }
 
-// Merges what one sender has sent. `all`: the rows of its block; null: all own rows, in order.
+// Merges what one sender has sent, and tells the host of it. `all`: the rows of its block; null:
+// all own rows, in order.
 template <Merge how, class T>
 __global__ void merge_values(const Section from, const std::uint32_t* all, T* values,
-                             std::uint32_t* marks) {
+                             std::uint32_t* marks, Header* told) {
   const std::uint64_t count = from.header->count;
+  if (blockIdx.x == 0 && threadIdx.x == 0) *told = *from.header;
   const bool whole = (count & kWhole) != 0;
   const auto* const theirs = reinterpret_cast<const T*>(from.values);
   for (std::uint64_t i = blockIdx.x * std::uint64_t{kThreads} + threadIdx.x; i < (count & ~kWhole);
@@ -178,8 +186,7 @@ class GpuMessages : public Messages {
     if (ranks_ > 1) make_inbox(world, transport);
     on_all_or_none(world, [&] {
       counts_ = DeviceArray<Counts>(std::vector<Counts>(1));
-      headers_.reserve(ranks_);
-      sent_.reserve(1);
+      told_.reserve(1);
     });
   }
   ~GpuMessages() override {
@@ -200,8 +207,8 @@ class GpuMessages : public Messages {
     Pushed pushed;
     for (std::size_t r = 0; r < ranks_; ++r) {
       const bool own = r == rank();
-      pushed.marked += own ? sent_.data()->all_marked : headers_.data()[r].marked;
-      pushed.words.push_back(own ? word : headers_.data()[r].word);
+      pushed.marked += own ? told_.data()->marked : told_.data()->come[r].marked;
+      pushed.words.push_back(own ? word : told_.data()->come[r].word);
     }
     return pushed;
   }
@@ -236,7 +243,7 @@ class GpuMessages : public Messages {
   }
   void count_sent(std::size_t value_bytes) {
     for (std::size_t b = 0; b < graph_.shard.halo.size(); ++b) {
-      const std::uint64_t sent = sent_.data()->sent[b], count = sent & ~kWhole;
+      const std::uint64_t sent = told_.data()->sent[b], count = sent & ~kWhole;
       cost_.values += count;
       cost_.bytes += count * (value_bytes + ((sent & kWhole) != 0 ? 0 : sizeof(std::uint32_t)));
     }
@@ -280,8 +287,7 @@ class GpuMessages : public Messages {
       if (others > 0)
         send_values<<<dim3(blocks_for(most), others), kThreads, 0, stream_>>>(
             out, reinterpret_cast<BitsOf<T>*>(values.data()), marks, counts, how == Merge::add);
-      send_headers<BitsOf<T>><<<1, kWarp, 0, stream_>>>(out, others, word, counts);
-      copy_to_host_later(sent_.data(), counts, sizeof(Counts));
+      send_headers<BitsOf<T>><<<1, kWarp, 0, stream_>>>(out, others, word, counts, told_.data());
     };
     if (!link_) return count(), send();
     const StepKind kind = step_kind({static_cast<std::uint64_t>(LinkOperation::push),
@@ -293,7 +299,6 @@ class GpuMessages : public Messages {
       link_->signals().raise_everywhere(kArrived, stream_);
       link_->signals().wait(arrived, stream_);
       merge_sections(values.data(), marks, how);
-      copy_to_host_later(headers_.data(), link_->slots(graph_.shard.rank), ranks_ * sizeof(Header));
       const std::span all_marks(marks, mark_words(values.size()));
       link_->signals().end_step({std::as_writable_bytes(values), std::as_writable_bytes(all_marks)},
                                 stream_);
@@ -305,18 +310,14 @@ class GpuMessages : public Messages {
   void merge_sections(T* values, std::uint32_t* marks, Merge how) {
     for (std::size_t s = 0; s < ranks_; ++s) {
       const auto block = std::ranges::find(graph_.send, static_cast<int>(s), &SendBlock::peer);
-      if (s == rank() || block->rows == 0) continue;
+      if (s == rank()) continue;
       with_merge<T>(how, [&]<Merge kHow>() {
         merge_values<kHow><<<blocks_for(block->rows), kThreads, 0, stream_>>>(
-            section(rank(), s), block->whole ? nullptr : block->row.data(), values, marks);
+            section(rank(), s), block->whole ? nullptr : block->row.data(), values, marks,
+            told_.data()->come + s);
       });
     }
     check_cuda(cudaGetLastError(), "a push to owners");
-  }
-
-  void copy_to_host_later(void* to, const void* from, std::size_t bytes) {
-    check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_),
-               "a push to owners");
   }
 
   const DeviceGraph& graph_;
@@ -325,8 +326,7 @@ class GpuMessages : public Messages {
   std::optional<DeviceLink> link_;                   // its slots are the inbox
   std::vector<std::vector<std::uint64_t>> sent_by_;  // by sender and owner: the most values
   DeviceArray<Counts> counts_;
-  PinnedArray<Header> headers_;
-  PinnedArray<Counts> sent_;
+  PinnedArray<Told> told_;  // kernels write it, and the host reads it when they have ended
   MessageCost cost_;
 };
 
