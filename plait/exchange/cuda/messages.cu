@@ -199,7 +199,7 @@ class GpuMessages : public Messages {
     ++cost_.pushes;
     check(values, marks, how);
     std::visit([&](auto some) { enqueue(some, marks.data(), how, word); }, values);
-    if (link_) link_->signals().mark(stream_);
+    // The watch over ranks knows of the step, so that no mark need tell it of this wait.
     check_cuda(cudaStreamSynchronize(stream_), "a push to owners");
     if (link_) link_->signals().check();
     count_sent(
