@@ -22,7 +22,7 @@
 #include "plait/kernels/cuda/get_module.h"
 #include "plait/machine/machine.h"
 #include "plait/measure/copy_rate.h"
-#include "plait/plan/choose.h"
+#include "plait/plan/route.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/symmetric/peer_access.h"
 #include "plait/world/difference.h"
@@ -76,7 +76,7 @@ void add_route_options(CLI::App* command, Session& session, Route& route) {
     route.gpu = session.gpus > 0;
     session.open_strategy = route.strategy == Strategy::automatic;
     session.open_partition = command->count("--partition") == 0;
-    route = choose(route);
+    route = resolved(route);
     note_needs(session, route);
   });
 }

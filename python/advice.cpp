@@ -16,7 +16,7 @@
 #include "plait/graph/validate.h"
 #include "plait/nn/model.h"
 #include "plait/nn/operations/torch_device.h"
-#include "plait/plan/choose.h"
+#include "plait/plan/route.h"
 #include "plait/reorder/reorder.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/world/launch.h"
@@ -130,9 +130,9 @@ std::vector<std::string> choose_route(const Tensor& edge_index, std::int64_t num
                    .times = kSums};
     RouteQuestion& question = run.question;
     question.route =
-        choose({.strategy = strategy.empty() ? Strategy::automatic : parse_strategy(strategy),
-                .wire = parsed("wire", way[2], parse_wire),
-                .gpu = device.is_cuda()});
+        resolved({.strategy = strategy.empty() ? Strategy::automatic : parse_strategy(strategy),
+                  .wire = parsed("wire", way[2], parse_wire),
+                  .gpu = device.is_cuda()});
     if (!partition.empty())
       question.route.partition = parsed("partition", partition, parse_partition_scheme);
     question.open_strategy = strategy.empty() || parse_strategy(strategy) == Strategy::automatic;
@@ -158,18 +158,18 @@ std::vector<std::string> choose_route(const Tensor& edge_index, std::int64_t num
 // all strategies are possible.
 void check_way(const std::string& strategy, const std::string& wire) {
   with_python_errors([&] {
-    choose({.strategy = parse_strategy(strategy),
-            .wire = parsed("wire", wire, parse_wire),
-            .gpu = true});
+    resolved({.strategy = parse_strategy(strategy),
+              .wire = parsed("wire", wire, parse_wire),
+              .gpu = true});
   });
 }
 
 // Tells whether rows themselves come to edges by a strategy, as they are.
 bool brings_rows(const std::string& strategy, const std::string& wire, torch::Device device) {
   return with_python_errors([&] {
-    const Route route = choose({.strategy = parse_strategy(strategy),
-                                .wire = parsed("wire", wire, parse_wire),
-                                .gpu = device.is_cuda()});
+    const Route route = resolved({.strategy = parse_strategy(strategy),
+                                  .wire = parsed("wire", wire, parse_wire),
+                                  .gpu = device.is_cuda()});
     return route.placement().brings_rows && route.wire == DType::f32;
   });
 }

@@ -17,7 +17,7 @@
 #include "plait/graph/renumber.h"
 #include "plait/graph/validate.h"
 #include "plait/io/io.h"
-#include "plait/plan/choose.h"
+#include "plait/plan/route.h"
 #include "plait/world/launch.h"
 #include "python/dataset_tensors.h"
 #include "python/edge_tensors.h"

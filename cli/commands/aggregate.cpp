@@ -20,7 +20,7 @@
 #include "plait/base/saturating.h"
 #include "plait/base/timer.h"
 #include "plait/io/npy.h"
-#include "plait/plan/choose.h"
+#include "plait/plan/route.h"
 #include "plait/world/difference.h"
 #include "plait/world/phase.h"
 

@@ -17,7 +17,7 @@
 #include "plait/base/limits.h"
 #include "plait/base/timer.h"
 #include "plait/partition/quality.h"
-#include "plait/plan/choose.h"
+#include "plait/plan/route.h"
 #include "plait/world/phase.h"
 
 namespace plait::cli {
@@ -70,7 +70,7 @@ std::vector<Entry> entries(const Options& o, const Session& session) {
 // transport.
 void check_strategies(const Options& o, Session& session) {
   for (const Entry& entry : entries(o, session))
-    if (entry.options.route.reads_by_nvshmem()) note_needs(session, choose(entry.options.route));
+    if (entry.options.route.reads_by_nvshmem()) note_needs(session, resolved(entry.options.route));
 }
 
 // Decides where the work is done: on CPU ranks if --ranks is given, else on GPUs.

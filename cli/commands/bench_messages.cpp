@@ -12,7 +12,7 @@
 #include "plait/base/error.h"
 #include "plait/base/limits.h"
 #include "plait/measure/cuda/message_bench.h"
-#include "plait/plan/choose.h"
+#include "plait/plan/route.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/world/phase.h"
 
@@ -43,9 +43,9 @@ class MessageBench {
   }
 
   void run() {
-    const Route route = choose({.partition = o_.settings.scheme,
-                                .transport = o_.settings.transport,
-                                .gpu = session_.gpus > 0});
+    const Route route = resolved({.partition = o_.settings.scheme,
+                                  .transport = o_.settings.transport,
+                                  .gpu = session_.gpus > 0});
     const auto exchange = make_exchange(
         world_, dataset_.graph, true, partition_,
         {.route = route, .shards = {.transposed = false, .slot_vertices = true}, .max_width = 1});

@@ -16,7 +16,7 @@
 #include "plait/measure/model_bench.h"
 #include "plait/nn/memory/work_memory.h"
 #include "plait/nn/model.h"
-#include "plait/plan/choose.h"
+#include "plait/plan/route.h"
 #include "plait/world/gather.h"
 #include "plait/world/phase.h"
 
@@ -50,7 +50,7 @@ std::vector<Strategy> strategies_of(const Options& o) {
   for (const std::string& name : o.strategies) {
     Route route = o.route;
     route.strategy = parse_strategy(name);
-    route = choose(route);
+    route = resolved(route);
     if (moves_rows(o.train.model)) require_rows(route);
     found.push_back(route.strategy);
   }
@@ -59,7 +59,7 @@ std::vector<Strategy> strategies_of(const Options& o) {
 
 // Collective. Returns the strategies that can be worth their while.
 std::vector<Strategy> standard_strategies(World& world, const Options& o) {
-  const Strategy standard = choose(o.route).strategy;
+  const Strategy standard = resolved(o.route).strategy;
   if (world.size() == 1) return {standard};  // nothing moves between ranks
   std::vector<Strategy> found = worthwhile_strategies(world, o.route);
   std::erase_if(found, [&](Strategy strategy) {
@@ -253,7 +253,7 @@ void prepare(Options& o, const CLI::App& command, Session& session) {
   o.train.model.seed = o.made.seed = session.seed;
   apply_model_defaults(command, o.train);
   o.route.gpu = session.gpus > 0;
-  choose(o.route);  // refuses a transport that does not suit the device
+  resolved(o.route);  // refuses a transport that does not suit the device
   for (Route route = o.route; const Strategy strategy : strategies_of(o)) {
     route.strategy = strategy;
     note_needs(session, route);

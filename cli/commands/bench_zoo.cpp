@@ -13,8 +13,8 @@
 #include "plait/graph/build.h"
 #include "plait/graph/validate.h"
 #include "plait/graph/zoo.h"
-#include "plait/plan/choose.h"
 #include "plait/plan/decide.h"
+#include "plait/plan/route.h"
 #include "plait/world/phase.h"
 
 namespace plait::cli {
@@ -95,7 +95,7 @@ class Zoo {
   Strategy chosen(const Dataset& dataset, const Partition& partition) const {
     RouteQuestion question{.open_strategy = true, .widths = o_.widths};
     question.route.gpu = true;
-    question.route = choose(question.route);
+    question.route = resolved(question.route);
     if (world_.size() == 1) return question.route.strategy;
     const PartitionQuality counts = measure_partition(dataset.graph, partition);
     return predict_best(question, counts, [](const Route&) { return true; }).route.strategy;

@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "plait/base/error.h"
 #include "plait/measure/cuda/bench.h"
-#include "plait/plan/choose.h"
+#include "plait/plan/route.h"
 
 namespace plait::cli {
 
@@ -23,7 +23,7 @@ inline ExchangeOptions contestant(const std::string& name, DType wire, DeviceTra
                    .wire = cusparse ? DType::f32 : wire,
                    .gpu = gpu};
   options.tuning.sum_by_cusparse = cusparse;
-  options.route = choose(options.route);
+  options.route = resolved(options.route);
   return options;
 }
 

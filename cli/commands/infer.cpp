@@ -13,7 +13,7 @@
 #include "plait/base/profile.h"
 #include "plait/io/npy.h"
 #include "plait/nn/inference/infer_by_layers.h"
-#include "plait/plan/choose.h"
+#include "plait/plan/route.h"
 
 namespace plait::cli {
 namespace {

@@ -11,8 +11,8 @@
 #include "plait/base/timer.h"
 #include "plait/machine/machine.h"
 #include "plait/partition/quality.h"
-#include "plait/plan/choose.h"
 #include "plait/plan/decide.h"
+#include "plait/plan/route.h"
 
 namespace plait::cli {
 namespace {
@@ -83,7 +83,7 @@ class Predictions {
   Predictions(const Dataset& dataset, const Session& session, std::vector<std::uint64_t> widths)
       : predictor_(dataset.graph, parts_of(session), session.gpus > 0), widths_(std::move(widths)) {
     standard_.gpu = session.gpus > 0;
-    standard_ = choose(standard_);
+    standard_ = resolved(standard_);
     if (session.gpus > 0) plan_by_measured_machine(session);
     if (!predictor_.note().empty() && !session.quiet)
       fmt::print(stderr, "plait: warning: {}\n", predictor_.note());

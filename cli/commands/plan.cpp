@@ -19,7 +19,7 @@
 #include "plait/nn/memory/work_memory.h"
 #include "plait/nn/model.h"
 #include "plait/nn/training/trainable.h"
-#include "plait/plan/choose.h"
+#include "plait/plan/route.h"
 
 namespace plait::cli {
 namespace {

@@ -15,7 +15,7 @@
 #include "plait/graph/crawl.h"
 #include "plait/graph/dcsbm.h"
 #include "plait/measure/study/engine.h"
-#include "plait/plan/choose.h"
+#include "plait/plan/route.h"
 #include "plait/world/launch.h"
 #include "plait/world/phase.h"
 
@@ -152,7 +152,7 @@ void prepare(Options& o, const Study& study, const CLI::App& command, Session& s
   o.entries = study.entries(o.input);
   require_open(study, command, o, session);
   for (const StudyEntry& entry : o.entries)
-    if (entry.left_out.empty()) note_needs(session, choose(entry.options.route));
+    if (entry.left_out.empty()) note_needs(session, resolved(entry.options.route));
 }
 
 // Tells whether an option means something for the list of all studies.

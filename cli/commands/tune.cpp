@@ -15,8 +15,8 @@
 #include "plait/base/printable.h"
 #include "plait/base/profile.h"
 #include "plait/measure/cuda/bench.h"
-#include "plait/plan/choose.h"
 #include "plait/plan/decide.h"
+#include "plait/plan/route.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/world/launch.h"
 #include "plait/world/phase.h"
@@ -172,7 +172,7 @@ void add_tune(CLI::App& app, Session& session) {
         take_each_once(o->widths);
         take_each_once(o->partitions);
         o->standard.gpu = session.gpus > 0;
-        o->standard = choose(o->standard);
+        o->standard = resolved(o->standard);
         require<UsageError>(
             std::max(session.ranks, session.gpus) > 1 || valid_world_from_environment(),
             "one rank moves no rows; add --ranks or --gpus");

@@ -6,7 +6,7 @@
 #include "plait/aggregate/route_choice.h"
 #include "plait/base/error.h"
 #include "plait/nn/model.h"
-#include "plait/plan/choose.h"
+#include "plait/plan/route.h"
 
 namespace plait::cli {
 namespace {

@@ -1,6 +1,6 @@
 #include "cli/study/entries.h"
 
-#include "plait/plan/choose.h"
+#include "plait/plan/route.h"
 
 namespace plait::cli {
 
@@ -9,7 +9,7 @@ StudyEntry study_entry(std::string name, const StudyInput& in, Strategy strategy
                   .options = {.route = in.route, .shards = {.transposed = false}},
                   .width = in.width};
   made.options.route.strategy = strategy;
-  made.options.route = choose(made.options.route);
+  made.options.route = resolved(made.options.route);
   return made;
 }
 StudyEntry study_by(const StudyInput& in, Strategy strategy) {

@@ -8,7 +8,7 @@
 #include "plait/base/timer.h"
 #include "plait/exchange/cpu_exchange.h"
 #include "plait/kernels/spmm.h"
-#include "plait/plan/choose.h"
+#include "plait/plan/route.h"
 #include "plait/world/phase.h"
 
 namespace plait {
@@ -89,7 +89,7 @@ std::unique_ptr<Aggregator> make_aggregator(World& world, GraphShards shards, St
 std::unique_ptr<Aggregator> make_aggregator(World& world, const AnyCsr& graph, bool symmetric,
                                             const Partition& partition,
                                             const ExchangeOptions& options) {
-  const Route route = choose(options.route);
+  const Route route = resolved(options.route);
   if (route.gpu) return make_gpu_aggregator(world, graph, symmetric, partition, options);
   return std::make_unique<CpuAggregator>(
       world, cpu_shards(world, graph, symmetric, partition, options), route, options.max_width);

@@ -13,7 +13,7 @@
 #include "plait/base/setting.h"
 #include "plait/base/timer.h"
 #include "plait/exchange/cpu_messages.h"
-#include "plait/plan/choose.h"
+#include "plait/plan/route.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/world/difference.h"
 
@@ -220,7 +220,7 @@ GraphShards cpu_shards(World& world, const AnyCsr& graph, bool symmetric,
 std::unique_ptr<Exchange> make_exchange(World& world, const AnyCsr& graph, bool symmetric,
                                         const Partition& partition,
                                         const ExchangeOptions& options) {
-  const Route route = choose(options.route);
+  const Route route = resolved(options.route);
   if (route.gpu) return make_gpu_exchange(world, graph, symmetric, partition, options);
   return std::make_unique<CpuExchange>(
       world, cpu_shards(world, graph, symmetric, partition, options), route, options.max_width);

@@ -84,7 +84,7 @@ class Exchange {
 
 // Collective. Places the graph on the CPU, or on each rank's current GPU, as the route says.
 // `symmetric`: the graph is its own transpose. Throws UsageError for a route that is not possible
-// (plan/choose.h), and errors as reserve() does.
+// (resolved() in plan/route.h), and errors as reserve() does.
 std::unique_ptr<Exchange> make_exchange(World& world, const AnyCsr& graph, bool symmetric,
                                         const Partition& partition, const ExchangeOptions& options);
 // Makes the exchange on GPUs, whatever Route::gpu says. A build without CUDA throws UsageError.

@@ -11,7 +11,7 @@
 #include "plait/base/profile.h"
 #include "plait/base/setting.h"
 #include "plait/nn/operations/share_rows.h"
-#include "plait/plan/choose.h"
+#include "plait/plan/route.h"
 
 namespace plait {
 namespace {

@@ -8,7 +8,7 @@
 #include "plait/base/error.h"
 #include "plait/base/printable.h"
 #include "plait/base/user_cache.h"
-#include "plait/plan/choose.h"
+#include "plait/plan/route.h"
 
 namespace plait {
 namespace {

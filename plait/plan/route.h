@@ -2,6 +2,8 @@
 // from Python, and carried whole.
 #pragma once
 
+#include <string_view>
+
 #include "plait/base/dtype.h"
 #include "plait/base/transport.h"
 #include "plait/partition/partition.h"
@@ -11,7 +13,8 @@
 
 namespace plait {
 
-// One such choice, the same on all ranks. choose() turns an automatic strategy into a definite one.
+// One such choice, the same on all ranks. choose() in choose.h makes it, by the graph and the
+// machine.
 struct Route {
   Strategy strategy = Strategy::automatic;
   PartitionScheme partition = PartitionScheme::edges;
@@ -34,5 +37,29 @@ struct Route {
   // Tells whether kernels call NVSHMEM's device functions.
   bool reads_by_nvshmem() const { return gets_on_gpus() && get.read_with == ReadWith::nvshmem; }
 };
+
+// Returns the route with a strategy that is not automatic: pipelined on GPUs, bulk on the CPU.
+// Throws a UsageError that says what to use instead if the route has
+//   - a strategy or a transport of GPUs on the CPU,
+//   - a wire type of less than fp32 and a strategy that moves rows as they are,
+//   - exact sums of rows that cross as less than fp32,
+//   - exact sums on GPUs by a strategy whose order of summing depends on how the graph is cut,
+//   - strategy get on GPUs with settings out of range, or that reads by NVSHMEM's device functions
+//     over another transport.
+Route resolved(Route route);
+
+// Throws a UsageError unless the route brings rows themselves to edges, in full precision, as
+// operations that are no sums need them.
+void require_rows(const Route& route);
+
+// Returns the type of rows on the wire of this name: "fp32" or "bf16". Throws a UsageError that
+// lists them.
+DType parse_wire(std::string_view name);
+// Throws a UsageError if rows are to cross as less than fp32 in a run of so many ranks, but there
+// is only one.
+void require_wire_used(const Route& route, int ranks);
+
+// Tells whether each of the route's GPUs must reach the memory of the others.
+bool needs_peer_access(const Route& route);
 
 }  // namespace plait

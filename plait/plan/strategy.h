@@ -10,7 +10,7 @@
 //              section 4.2). Needs ranks that share memory.
 //   paged      remote rows come to the GPU page by page when it reads them (CUDA's managed memory):
 //              the rival that MGG is compared with (section 2.2). On GPUs.
-//   automatic  choose() in choose.h picks one of the others.
+//   automatic  resolved() in route.h picks one of the others.
 //
 // Strategies differ in the rows that move and the time when they move, not in results.
 #pragma once

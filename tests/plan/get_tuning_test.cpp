@@ -5,7 +5,7 @@
 #include <map>
 
 #include "plait/base/error.h"
-#include "plait/plan/choose.h"
+#include "plait/plan/route.h"
 
 namespace plait {
 namespace {
@@ -96,13 +96,13 @@ TEST(GetTuning, RoutesOnGpusHaveNumbersInRange) {
         GetTuning{.dist = 0}, GetTuning{.wpb = 0}, GetTuning{.wpb = 17}, GetTuning{.dw = 0},
         GetTuning{.dw = 12}, GetTuning{.dw = 64}, GetTuning{.read_by = ReadBy::thread, .dw = 2},
         GetTuning{.read_by = ReadBy::block, .dw = 1}}) {
-    EXPECT_THROW(choose(route(bad)), UsageError);
-    EXPECT_NO_THROW(choose(Route{.gpu = true, .get = bad}));  // not used
+    EXPECT_THROW(resolved(route(bad)), UsageError);
+    EXPECT_NO_THROW(resolved(Route{.gpu = true, .get = bad}));  // not used
   }
   const GetTuning most{.ps = 512, .remote_ps = GetTuning::kWholeRow, .dist = 16, .wpb = 16};
-  EXPECT_EQ(choose(route(most)).get, most);
-  EXPECT_NO_THROW(choose(route({.read_by = ReadBy::block, .dw = 4})));
-  EXPECT_NO_THROW(choose(route({.dw = 1})));
+  EXPECT_EQ(resolved(route(most)).get, most);
+  EXPECT_NO_THROW(resolved(route({.read_by = ReadBy::block, .dw = 4})));
+  EXPECT_NO_THROW(resolved(route({.dw = 1})));
 }
 
 TEST(GetTuning, DeviceFunctionsReadMemoryOfNvshmemOnGpus) {
@@ -110,10 +110,10 @@ TEST(GetTuning, DeviceFunctionsReadMemoryOfNvshmemOnGpus) {
               .transport = DeviceTransport::nvshmem,
               .gpu = true,
               .get = {.read_with = ReadWith::nvshmem}};
-  EXPECT_TRUE(choose(route).reads_by_nvshmem());
+  EXPECT_TRUE(resolved(route).reads_by_nvshmem());
   const auto refused = [&](const char* remedy) {
     try {
-      choose(route);
+      resolved(route);
     } catch (const UsageError& error) {
       return std::string_view(error.what()).find(remedy) != std::string_view::npos;
     }
@@ -122,13 +122,13 @@ TEST(GetTuning, DeviceFunctionsReadMemoryOfNvshmemOnGpus) {
   route.get.dw = 2;  // has no kernel
   EXPECT_TRUE(refused("take read-with addresses, or a dw of 4 or more"));
   route.get.dw = 4;
-  EXPECT_NO_THROW(choose(route));
+  EXPECT_NO_THROW(resolved(route));
   route.transport = DeviceTransport::vmm;
   EXPECT_TRUE(refused("add transport nvshmem"));
   route.strategy = Strategy::pipelined;  // does not use them
-  EXPECT_FALSE(choose(route).reads_by_nvshmem());
+  EXPECT_FALSE(resolved(route).reads_by_nvshmem());
   route.strategy = Strategy::get, route.gpu = false;
-  EXPECT_FALSE(choose(route).reads_by_nvshmem());
+  EXPECT_FALSE(resolved(route).reads_by_nvshmem());
 }
 
 }  // namespace

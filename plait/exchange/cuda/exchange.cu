@@ -8,7 +8,7 @@
 #include "plait/exchange/strategy_run.h"
 #include "plait/machine/machine.h"
 #include "plait/placement/cuda/place_rows.cuh"
-#include "plait/plan/choose.h"
+#include "plait/plan/route.h"
 #include "plait/symmetric/peer_access.h"
 #include "plait/world/difference.h"
 #include "plait/world/phase.h"
@@ -40,7 +40,7 @@ Route on_gpus(Route route) {
 GpuExchange::GpuExchange(World& world, const AnyCsr& graph, bool symmetric,
                          const Partition& partition, const ExchangeOptions& options)
     : world_(world),
-      route_(choose(on_gpus(options.route))),
+      route_(resolved(on_gpus(options.route))),
       stream_(static_cast<cudaStream_t>(options.stream)),
       link_(world, route_.wire, transports_of(world, route_)) {
   together(world, "while placing a graph", [&] {

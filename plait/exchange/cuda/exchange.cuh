@@ -37,7 +37,7 @@ struct PassesUse {
 class GpuExchange : public Exchange {
  public:
   // Collective. Uses the current GPU of each rank. Throws UsageError for a route that is not
-  // possible (choose()), and DoesNotFitError as reserve() does.
+  // possible (resolved()), and DoesNotFitError as reserve() does.
   GpuExchange(World& world, const AnyCsr& graph, bool symmetric, const Partition& partition,
               const ExchangeOptions& options);
   ~GpuExchange() override { finish(); }

@@ -7,7 +7,7 @@
 #include "plait/aggregate/run_memory.h"
 #include "plait/base/error.h"
 #include "plait/nn/layers/linear_map.h"
-#include "plait/plan/choose.h"
+#include "plait/plan/route.h"
 #include "plait/world/difference.h"
 #include "plait/world/phase.h"
 
@@ -58,7 +58,7 @@ GraphHandle::GraphHandle(World& world, const AnyCsr& graph, bool symmetric,
       vertices_(vertex_count(graph)),
       exact_(options.route.exact) {
   const Phase phase("placing the graph", "place graph");
-  choose(options.route);  // what is not possible is refused before ranks meet
+  resolved(options.route);  // what is not possible is refused before ranks meet
   together(world, "while placing a graph", [&] {
     require_run_fits(
         world, graph, symmetric, partition,

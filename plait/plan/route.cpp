@@ -1,4 +1,4 @@
-#include "plait/plan/choose.h"
+#include "plait/plan/route.h"
 
 #include "plait/base/error.h"
 #include "plait/base/names.h"
@@ -20,7 +20,7 @@ void require_wire_used(const Route& route, int ranks) {
                       setting("wire", to_string(route.wire)), setting("ranks"), setting("gpus"));
 }
 
-Route choose(Route route) {
+Route resolved(Route route) {
   require<UsageError>(route.gpu || route.transport == DeviceTransport::vmm,
                       "{} works between GPUs; add {}",
                       setting("transport", to_string(route.transport)), setting("gpus"));

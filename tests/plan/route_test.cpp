@@ -1,4 +1,4 @@
-#include "plait/plan/choose.h"
+#include "plait/plan/route.h"
 
 #include <gtest/gtest.h>
 
@@ -15,32 +15,32 @@ TEST(Strategies, AreNamed) {
   EXPECT_THROW(parse_strategy("bulky"), UsageError);
 }
 
-TEST(Choose, AutomaticFollowsTheDevice) {
-  EXPECT_EQ(choose({}).strategy, Strategy::bulk);
-  EXPECT_EQ(choose({.gpu = true}).strategy, Strategy::pipelined);
-  EXPECT_EQ(choose({.strategy = Strategy::get}).strategy, Strategy::get);
+TEST(Route, AutomaticFollowsTheDevice) {
+  EXPECT_EQ(resolved({}).strategy, Strategy::bulk);
+  EXPECT_EQ(resolved({.gpu = true}).strategy, Strategy::pipelined);
+  EXPECT_EQ(resolved({.strategy = Strategy::get}).strategy, Strategy::get);
 }
 
-TEST(Choose, RefusesWhatDoesNotGoTogether) {
+TEST(Route, RefusesWhatDoesNotGoTogether) {
   for (const Strategy strategy : {Strategy::pipelined, Strategy::partial, Strategy::paged}) {
-    EXPECT_THROW(choose({.strategy = strategy}), UsageError) << to_string(strategy);
-    EXPECT_NO_THROW(choose({.strategy = strategy, .gpu = true})) << to_string(strategy);
+    EXPECT_THROW(resolved({.strategy = strategy}), UsageError) << to_string(strategy);
+    EXPECT_NO_THROW(resolved({.strategy = strategy, .gpu = true})) << to_string(strategy);
   }
-  EXPECT_THROW(choose({.transport = DeviceTransport::nvshmem}), UsageError);
+  EXPECT_THROW(resolved({.transport = DeviceTransport::nvshmem}), UsageError);
   for (const Strategy strategy : {Strategy::partial, Strategy::get, Strategy::paged})
-    EXPECT_THROW(choose({.strategy = strategy, .gpu = true, .exact = true}), UsageError);
-  EXPECT_NO_THROW(choose({.strategy = Strategy::get, .exact = true}));
-  EXPECT_THROW(choose({.wire = DType::bf16, .gpu = true, .exact = true}), UsageError);
+    EXPECT_THROW(resolved({.strategy = strategy, .gpu = true, .exact = true}), UsageError);
+  EXPECT_NO_THROW(resolved({.strategy = Strategy::get, .exact = true}));
+  EXPECT_THROW(resolved({.wire = DType::bf16, .gpu = true, .exact = true}), UsageError);
   for (const Strategy strategy : {Strategy::get, Strategy::paged})
-    EXPECT_THROW(choose({.strategy = strategy, .wire = DType::bf16, .gpu = true}), UsageError);
-  EXPECT_EQ(choose({.wire = DType::bf16, .gpu = true}).wire, DType::bf16);
+    EXPECT_THROW(resolved({.strategy = strategy, .wire = DType::bf16, .gpu = true}), UsageError);
+  EXPECT_EQ(resolved({.wire = DType::bf16, .gpu = true}).wire, DType::bf16);
   // On the CPU, too.
-  EXPECT_EQ(choose({.wire = DType::bf16}).strategy, Strategy::bulk);
-  EXPECT_THROW(choose({.strategy = Strategy::get, .wire = DType::bf16}), UsageError);
-  EXPECT_THROW(choose({.wire = DType::bf16, .exact = true}), UsageError);
+  EXPECT_EQ(resolved({.wire = DType::bf16}).strategy, Strategy::bulk);
+  EXPECT_THROW(resolved({.strategy = Strategy::get, .wire = DType::bf16}), UsageError);
+  EXPECT_THROW(resolved({.wire = DType::bf16, .exact = true}), UsageError);
 }
 
-TEST(Choose, WireTypesHaveNamesAndNeedRanks) {
+TEST(Route, WireTypesHaveNamesAndNeedRanks) {
   EXPECT_EQ(parse_wire("fp32"), DType::f32);
   EXPECT_EQ(parse_wire("bf16"), DType::bf16);
   EXPECT_THROW(parse_wire("fp16"), UsageError);
@@ -49,7 +49,7 @@ TEST(Choose, WireTypesHaveNamesAndNeedRanks) {
   EXPECT_NO_THROW(require_wire_used({}, 1));
 }
 
-TEST(Choose, RowsThemselvesAreBroughtBySomeStrategiesOnGpus) {
+TEST(Route, RowsThemselvesAreBroughtBySomeStrategiesOnGpus) {
   for (const Strategy strategy : {Strategy::pipelined, Strategy::bulk, Strategy::replicate}) {
     EXPECT_NO_THROW(require_rows({.strategy = strategy, .gpu = true})) << to_string(strategy);
     EXPECT_THROW(require_rows({.strategy = strategy, .wire = DType::bf16, .gpu = true}),
@@ -62,7 +62,7 @@ TEST(Choose, RowsThemselvesAreBroughtBySomeStrategiesOnGpus) {
   EXPECT_THROW(require_rows({.strategy = Strategy::bulk, .wire = DType::bf16}), UsageError);
 }
 
-TEST(Choose, PeerAccessIsNeededWhereKernelsReachOtherGpus) {
+TEST(Route, PeerAccessIsNeededWhereKernelsReachOtherGpus) {
   EXPECT_TRUE(needs_peer_access({.strategy = Strategy::pipelined, .gpu = true}));
   EXPECT_FALSE(needs_peer_access({.strategy = Strategy::bulk, .gpu = true}));
   EXPECT_FALSE(needs_peer_access({.strategy = Strategy::get}));
