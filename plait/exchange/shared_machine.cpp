@@ -11,13 +11,9 @@ void share_machine(World& world, const std::optional<MachineProfile>& of_first) 
   std::string text;
   together(world, "while ranks shared a profile of the machine", [&] {
     if (of_first && world.rank() == 0) text = to_json(*of_first);
-    std::uint64_t size = text.size();
-    world.broadcast(std::as_writable_bytes(std::span(&size, 1)), 0);
-    text.resize(size);
-    world.broadcast(std::as_writable_bytes(std::span(text)), 0);
+    share_first_list(world, text);
   });
-  const std::uint64_t size = text.size();
-  if (size > 0) use_machine(parse_machine(text, "the profile of rank 0"));
+  if (!text.empty()) use_machine(parse_machine(text, "the profile of rank 0"));
 }
 
 std::string use_measured_machine(World& world) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -58,6 +59,22 @@ inline std::vector<std::string> gather_at(World& world, int root, const std::str
   send[static_cast<std::size_t>(root)] = std::as_bytes(std::span(mine));
   world.all_to_all(send, receive);
   return all;
+}
+
+// Collective. Gives all ranks the value of rank 0.
+template <class T>
+void share_first(World& world, T& value) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  world.broadcast(std::as_writable_bytes(std::span(&value, 1)), 0);
+}
+
+// Collective. Gives all ranks the text, or the vector, of rank 0.
+template <class Values>
+void share_first_list(World& world, Values& values) {
+  std::uint64_t size = values.size();
+  share_first(world, size);
+  values.resize(size);
+  world.broadcast(std::as_writable_bytes(std::span(values)), 0);
 }
 
 // Collective. Returns the largest value of all ranks.
