@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "cli/cli.h"
-#include "plait/plan/measured_routes.h"
-#include "plait/plan/memory_plan.h"
+#include "plait/aggregate/route_choice.h"
 #include "plait/world/world.h"
 
 namespace plait::cli {
@@ -49,36 +48,19 @@ const char* device_name(const Session& session);
 // Error, on all ranks, if they read different graphs.
 Dataset read_graph(World& world, const std::string& path, const Session& session);
 
-// The aggregations of a run.
-struct Moved {
-  std::vector<std::uint64_t> widths;  // of rows, in floats, one per aggregation
-  bool rows = false;                  // rows themselves must come to edges (require_rows())
-  // Returns the memory of the run by a route, on one rank.
-  std::function<MemoryPlan(const Partition&, const Route&)> plan;
-  std::string model = {};  // that is trained; else empty
-  double times = 1;        // that all these aggregations are made
-  bool tries = false;      // the first epochs may try ways (plan/optimiser.h)
-};
-// Returns the aggregations of training a model whose inputs and outputs are the dataset's, which
-// outlives the result. Throws UsageError for a model that cannot be.
-Moved moved_by(const TrainConfig& config, const Dataset& dataset);
+// Returns the run of a training whose route is to be chosen, for a model whose inputs and outputs
+// are the dataset's, which outlives the result. Throws UsageError for a model that cannot be.
+GraphRun training_on(const Dataset& dataset, const TrainConfig& config);
 // Collective. Returns the strategies that can be worth their while and that these ranks can go.
 std::vector<Strategy> worthwhile_strategies(World& world, const Route& standard);
 
 // A route, and the partition that belongs to it.
 struct Layout {
-  Route route;
+  Choice choice;
   Partition partition;
-  int passes = 0;                     // as TrialWay::passes
-  std::vector<TrialWay> trials = {};  // that training may try; empty: none
 };
-// Returns the layout of a run on so many ranks of one host. The parts that the user left open are
-// chosen by what plait tune measured on this graph or training tried, or else, on GPUs, by
-// predicted times (plan/decide.h). Says so if the session explains. `seed` is of the partition.
-Layout decided_layout(const Dataset& dataset, const Session& session, int ranks, const Route& route,
-                      const Moved& moved, std::uint64_t seed);
-// Collective. Returns on all ranks what rank 0 decides.
-Layout decided_layout(World& world, const Dataset& dataset, const Session& session,
-                      const Route& route, const Moved& moved, std::uint64_t seed);
+// Collective. Returns the layout of a run, the same on all ranks: what the user left open is chosen
+// (aggregate/route_choice.h). Says so if the session explains.
+Layout decided_layout(World& world, const Session& session, GraphRun& run);
 
 }  // namespace plait::cli

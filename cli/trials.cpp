@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "plait/base/error.h"
-#include "plait/plan/decide.h"
 
 namespace plait::cli {
 namespace {
@@ -62,19 +61,18 @@ void explain_trials(const TrainResult& result, const Session& session) {
   }
 }
 
-void keep_trials(const TrainResult& result, const Route& route, const Moved& moved,
+void keep_trials(const TrainResult& result, const RouteQuestion& question,
                  const std::function<MeasuredKey()>& key, const Session& session) {
-  const TrainingKind kind =
-      training_kind({.route = route, .widths = moved.widths, .model = moved.model});
-  std::vector<MeasuredEpoch> tried;
+  std::vector<MeasuredRoute> tried;
   for (const Trial& t : result.trials)
-    if (counts(t)) tried.push_back({kind, t.way, 1e3 * t.least()});
+    if (counts(t))
+      tried.push_back({kind_of(question), question.route.partition, t.way, 1e3 * t.least()});
   if (!result.trials_ended || tried.size() < 2) return;
   std::ranges::stable_partition(tried,
-                                [&](const MeasuredEpoch& one) { return one.way == result.way; });
+                                [&](const MeasuredRoute& one) { return one.way == result.way; });
   try {
     const std::string folder = measured_routes_folder();
-    if (!folder.empty()) keep_measured_epochs(folder, key(), tried);
+    if (!folder.empty()) keep_measured_routes(folder, key(), tried);
   } catch (const Error& error) {
     if (!session.quiet)
       fmt::print(stderr, "plait: warning: the trials are not kept: {}\n", error.what());

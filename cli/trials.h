@@ -19,10 +19,10 @@ bool may_try(Optimise optimise, bool gpu);
 json trials_to_json(const TrainResult& result);
 // Says on stderr, if the session explains, which ways were tried and which way stayed.
 void explain_trials(const TrainResult& result, const Session& session);
-// Keeps the times of trials that ended, so that the next run can begin by them. `route` is the
-// run's route; `key` returns the run's key, which takes a look at all edges. Warns if the file
-// cannot be written: the run itself succeeded.
-void keep_trials(const TrainResult& result, const Route& route, const Moved& moved,
+// Keeps the times of trials that ended, so that the next run can begin by them. `question`: of the
+// run, with its route as it was chosen. `key` returns the run's key, which takes a look at all
+// edges. Warns if the file cannot be written: the run itself succeeded.
+void keep_trials(const TrainResult& result, const RouteQuestion& question,
                  const std::function<MeasuredKey()>& key, const Session& session);
 
 }  // namespace plait::cli

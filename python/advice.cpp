@@ -47,66 +47,35 @@ std::tuple<std::string, std::int64_t, bool> layer_plan(const std::string& kind,
   });
 }
 
-// Returns the bytes that are free on each rank's GPU; nothing if they are not known. Collective if
-// these are the ranks of this world.
-std::vector<std::uint64_t> free_of_ranks(World& world, bool gpu, int ranks) {
-  if (!gpu) return {};
-  if (ranks != world.size()) return free_on_gpus(ranks);
-  constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
-  auto free = gather_found(world, [] { return gpu_count() > 0 ? gpu_free_memory() : kUnknown; });
-  if (std::ranges::max(free) == kUnknown) free.clear();
-  return free;
-}
-
 constexpr std::uint64_t kSeed = 0;  // of partitions, as in graphs that Python makes
 // The number of times that a script is expected to make each sum: forward and backward, in as many
 // epochs as plait train takes unless it is told otherwise.
 const double kSums = 2.0 * TrainConfig{}.epochs;
 
-// Chooses on this rank. The text is one line per fact: "route STRATEGY PARTITION", "measured yes"
-// if plait tune has measured the times, "way STRATEGY PARTITION MS" by time, and "reason" followed
-// by a sentence.
-std::string chosen(const EdgeTensors& edges, ChoiceCase run, const std::vector<std::uint64_t>& free,
-                   ReorderMethod reorder) {
+// Returns one line per fact of a choice: "route STRATEGY PARTITION", "measured yes" if plait tune
+// has measured the times, "way STRATEGY PARTITION MS" by time, and "reason" followed by a sentence.
+std::vector<std::string> lines_of(const Choice& choice) {
+  std::vector<std::string> lines{fmt::format("route {} {}", to_string(choice.route.strategy),
+                                             to_string(choice.route.partition))};
+  if (choice.measured) lines.emplace_back("measured yes");
+  for (const Alternative& way : choice.alternatives)
+    lines.push_back(
+        fmt::format("way {} {} {}", to_string(way.strategy), to_string(way.partition), way.ms));
+  if (!choice.note.empty()) lines.push_back("reason " + choice.note);
+  for (const std::string& reason : choice.reasons) lines.push_back("reason " + reason);
+  return lines;
+}
+
+// Builds the graph that a run will work on.
+Dataset dataset_of(const EdgeTensors& edges, ReorderMethod reorder) {
   Dataset dataset;
-  if (looks_at_graph(run)) {
-    dataset.graph = build_csr(edge_list_of(edges));
-    dataset.symmetric = is_symmetric(dataset.graph);
-    const Reordering found = find_order(reorder, {dataset.graph, dataset.symmetric});
-    if (!found.order.empty()) dataset = renumbered(dataset, found.order.span());
-  }
-  run.plan = [&, widths = run.question.widths](const Partition& partition, const Route& route) {
-    return plan_run(dataset.graph, dataset.symmetric, partition,
-                    {.route = route, .shards = {.slot_vertices = true}, .widths = widths});
-  };
-  std::string reasons;
-  const auto reason = [&](const std::string& text) { reasons += "reason " + text + "\n"; };
-  RouteChoice choice(dataset, run, {.reason = reason, .warning = reason});
-  Route route = choice.by_measurement();
-  if (choice.predicts())
-    route = choice.by_prediction(make_partition(route.partition, dataset, run.ranks, kSeed), free,
-                                 kSeed);
-  std::string text =
-      fmt::format("route {} {}\n", to_string(route.strategy), to_string(route.partition));
-  if (!choice.predicts() && !choice.alternatives().empty()) text += "measured yes\n";
-  for (const Alternative& way : choice.alternatives())
-    text +=
-        fmt::format("way {} {} {}\n", to_string(way.strategy), to_string(way.partition), way.ms);
-  return text + reasons;
+  dataset.graph = build_csr(edge_list_of(edges));
+  dataset.symmetric = is_symmetric(dataset.graph);
+  const Reordering found = find_order(reorder, {dataset.graph, dataset.symmetric});
+  return found.order.empty() ? std::move(dataset) : renumbered(dataset, found.order.span());
 }
 
-// Collective. Returns rank 0's text on all ranks.
-std::string from_first(World& world, std::string text) {
-  together(world, "while ranks shared a choice", [&] {
-    std::uint64_t size = text.size();
-    world.broadcast(std::as_writable_bytes(std::span(&size, 1)), 0);
-    text.resize(size);
-    if (size > 0) world.broadcast(std::as_writable_bytes(std::span(text)), 0);
-  });
-  return text;
-}
-
-// Collective. Returns the lines of chosen(), as rank 0 decides. `way`: the names of the strategy
+// Collective. Returns the lines of lines_of(), as rank 0 chooses. `way`: the names of the strategy
 // and the partition, each empty if it is open, of the wire type, and of the order in which the
 // graph will be worked on. ranks: a number of ranks on one host, or 0 for those of this world.
 std::vector<std::string> choose_route(const Tensor& edge_index, std::int64_t num_nodes,
@@ -123,11 +92,18 @@ std::vector<std::string> choose_route(const Tensor& edge_index, std::int64_t num
     const ThreadCount threads(thread_share());
     const std::lock_guard lock(operation_mutex());
     World& world = current_world();
-    const bool elsewhere = ranks > 0 && ranks != world.size();
-    const int all = elsewhere ? static_cast<int>(ranks) : world.size();
-    ChoiceCase run{.ranks = all,
-                   .here = elsewhere ? all : static_cast<int>(world.ranks_of_host().size()),
-                   .times = kSums};
+    const ReorderMethod reorder = parsed("reorder", way[3], parse_reorder_method);
+    std::optional<Dataset> built;
+    const auto dataset = [&]() -> const Dataset& {
+      if (!built) built = dataset_of({edge_index, num_nodes, edge_weight}, reorder);
+      return *built;
+    };
+    GraphRun run{.dataset = dataset, .question = {}, .plan = {}, .seed = kSeed};
+    run.plan = [&](const Partition& cut, const Route& route) {
+      return plan_run(
+          dataset().graph, dataset().symmetric, cut,
+          {.route = route, .shards = {.slot_vertices = true}, .widths = run.question.widths});
+    };
     RouteQuestion& question = run.question;
     question.route =
         resolved({.strategy = strategy.empty() ? Strategy::automatic : parse_strategy(strategy),
@@ -137,20 +113,13 @@ std::vector<std::string> choose_route(const Tensor& edge_index, std::int64_t num
       question.route.partition = parsed("partition", partition, parse_partition_scheme);
     question.open_strategy = strategy.empty() || parse_strategy(strategy) == Strategy::automatic;
     question.open_partition = partition.empty();
-    question.rows = rows;
+    question.ranks = ranks > 0 ? static_cast<int>(ranks) : world.size();
     question.widths.assign(widths.begin(), widths.end());
+    question.rows = rows;
+    question.times = kSums;
     const OnGpuOf gpu(gpu_count() > 0 ? device : torch::Device(torch::kCPU));
     if (device.is_cuda() && gpu_count() > 0) take_measured_machine(world);
-    const std::vector<std::uint64_t> free = free_of_ranks(world, device.is_cuda(), all);
-    const ReorderMethod method = parsed("reorder", way[3], parse_reorder_method);
-    std::string text;
-    on_all_or_none(world, [&] {
-      if (world.rank() == 0) text = chosen({edge_index, num_nodes, edge_weight}, run, free, method);
-    });
-    std::istringstream lines(from_first(world, std::move(text)));
-    std::vector<std::string> result;
-    for (std::string line; std::getline(lines, line);) result.push_back(line);
-    return result;
+    return lines_of(choose(world, run));
   });
 }
 

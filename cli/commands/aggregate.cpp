@@ -133,10 +133,14 @@ void run(Options o, const Session& session, World& world) {
     return plan_run(dataset.graph, dataset.symmetric, partition,
                     memory_of(by_route, partition, x.width));
   };
-  const Layout layout =
-      decided_layout(world, dataset, session, o.route,
-                     {.widths = {x.width}, .rows = is_extremum(o), .plan = plan}, session.seed);
-  o.route = layout.route;
+  GraphRun graph_run{.dataset = [&]() -> const Dataset& { return dataset; },
+                     .question = {.route = o.route,
+                                  .ranks = world.size(),
+                                  .widths = {x.width},
+                                  .rows = is_extremum(o)},
+                     .plan = plan};
+  const Layout layout = decided_layout(world, session, graph_run);
+  o.route = layout.choice.route;
   const Partition& partition = layout.partition;
   std::unique_ptr<Aggregator> aggregator;
   {

@@ -13,7 +13,7 @@
 #include "plait/graph/build.h"
 #include "plait/graph/validate.h"
 #include "plait/graph/zoo.h"
-#include "plait/plan/decide.h"
+#include "plait/plan/choose.h"
 #include "plait/plan/route.h"
 #include "plait/world/phase.h"
 
@@ -93,12 +93,16 @@ class Zoo {
 
   // Returns the strategy that a run takes by itself, the same on all ranks.
   Strategy chosen(const Dataset& dataset, const Partition& partition) const {
-    RouteQuestion question{.open_strategy = true, .widths = o_.widths};
-    question.route.gpu = true;
-    question.route = resolved(question.route);
-    if (world_.size() == 1) return question.route.strategy;
-    const PartitionQuality counts = measure_partition(dataset.graph, partition);
-    return predict_best(question, counts, [](const Route&) { return true; }).route.strategy;
+    const RouteQuestion question{.route = resolved({.gpu = true}),
+                                 .open_strategy = true,
+                                 .ranks = world_.size(),
+                                 .widths = o_.widths};
+    PartitionQuality quality;
+    const auto counts = [&](PartitionScheme) {
+      quality = measure_partition(dataset.graph, partition);
+      return &quality;
+    };
+    return choose(question, {}, counts, [](const Route&) { return true; }).route.strategy;
   }
 
   void measure(const std::string& name, const Dataset& dataset, const Partition& partition,

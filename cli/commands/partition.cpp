@@ -11,7 +11,7 @@
 #include "plait/base/timer.h"
 #include "plait/machine/machine.h"
 #include "plait/partition/quality.h"
-#include "plait/plan/decide.h"
+#include "plait/plan/choose.h"
 #include "plait/plan/route.h"
 
 namespace plait::cli {
@@ -81,7 +81,9 @@ json to_json(const Found& found, std::uint64_t width) {
 class Predictions {
  public:
   Predictions(const Dataset& dataset, const Session& session, std::vector<std::uint64_t> widths)
-      : predictor_(dataset.graph, parts_of(session), session.gpus > 0), widths_(std::move(widths)) {
+      : parts_(parts_of(session)),
+        predictor_(dataset.graph, parts_, session.gpus > 0),
+        widths_(std::move(widths)) {
     standard_.gpu = session.gpus > 0;
     standard_ = resolved(standard_);
     if (session.gpus > 0) plan_by_measured_machine(session);
@@ -106,18 +108,21 @@ class Predictions {
 
   // Returns the ways that training takes if nothing was measured and memory is no limit: `chosen`.
   json chosen(const std::vector<Found>& found) const {
-    std::vector<CountedPartition> counted;
-    for (const Found& one : found)
-      if (one.scheme == PartitionScheme::edges || one.scheme == PartitionScheme::vertices ||
-          one.scheme == PartitionScheme::clusters)
-        counted.push_back({one.scheme, &one.quality});
+    const auto counts = [&](PartitionScheme scheme) {
+      const auto one = std::ranges::find(found, scheme, &Found::scheme);
+      return one == found.end() ? nullptr : &one->quality;
+    };
     json list = json::array();
     // Other ways are judged beside the standard one.
-    if (std::ranges::find(found, standard_.partition, &Found::scheme) == found.end()) return list;
+    if (counts(standard_.partition) == nullptr) return list;
     for (const std::uint64_t width : widths_) {
-      const RouteQuestion question{
-          .route = standard_, .open_strategy = true, .open_partition = true, .widths = {width}};
-      const Route route = predict_best(question, counted, [](const Route&) { return true; }).route;
+      const RouteQuestion question{.route = standard_,
+                                   .open_strategy = true,
+                                   .open_partition = true,
+                                   .ranks = parts_,
+                                   .widths = {width},
+                                   .times = kOften};
+      const Route route = choose(question, {}, counts, [](const Route&) { return true; }).route;
       list.push_back({{"width", width},
                       {"partition", to_string(route.partition)},
                       {"strategy", to_string(route.strategy)}});
@@ -126,6 +131,7 @@ class Predictions {
   }
 
  private:
+  const int parts_;
   RoutePredictor predictor_;
   std::vector<std::uint64_t> widths_;
   Route standard_;  // of a run for which nothing is known

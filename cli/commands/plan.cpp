@@ -11,7 +11,6 @@
 #include "cli/commands/store_plan.h"
 #include "cli/ranks.h"
 #include "cli/route_predictor.h"
-#include "plait/aggregate/route_choice.h"
 #include "plait/aggregate/run_memory.h"
 #include "plait/base/gpu.h"
 #include "plait/base/limits.h"
@@ -46,20 +45,24 @@ struct RunPlan {
 RunPlan make_plan(const Options& o, const Session& session, const Dataset& dataset) {
   const Timed phase("plan");
   require_wire_used(o.route, ranks_of(session));
-  const auto layout_for = [&](const Moved& moved) {
-    return decided_layout(dataset, session, ranks_of(session), o.route, moved, session.seed);
+  const auto layout_for = [&](GraphRun run) {
+    run.question.ranks = ranks_of(session);
+    return decided_layout(*World::alone(), session, run);
   };
   if (!o.train) {
     const auto plan = [&](const Partition& partition, const Route& route) {
       return plan_run(dataset.graph, dataset.symmetric, partition,
                       {.route = route, .shards = {.transposed = false}, .widths = {o.width}});
     };
-    const Layout layout = layout_for({.widths = {o.width}, .plan = plan});
-    if (session.explain && layout.route.gets_on_gpus())
+    const Layout layout = layout_for({.dataset = [&]() -> const Dataset& { return dataset; },
+                                      .question = {.route = o.route, .widths = {o.width}},
+                                      .plan = plan});
+    const Route& route = layout.choice.route;
+    if (session.explain && route.gets_on_gpus())
       for (const std::string& line :
-           explain_get(dataset.graph, layout.partition, layout.route.get, o.width))
+           explain_get(dataset.graph, layout.partition, route.get, o.width))
         fmt::print(stderr, "plait: {}\n", line);
-    return {plan(layout.partition, layout.route), {}};
+    return {plan(layout.partition, route), {}};
   }
   TrainConfig config{.route = o.route};
   constexpr std::uint64_t kMost = std::uint64_t{1} << 40;  // larger settings are absurd, and alike
@@ -69,8 +72,8 @@ RunPlan make_plan(const Options& o, const Session& session, const Dataset& datas
   config.model = model_for(model, dataset);
   check_dataset(dataset, config);
   require_wire_used(config.model, dataset.features.is_sparse(), o.route, ranks_of(session));
-  const Layout layout = layout_for(moved_by(config, dataset));
-  config.route = layout.route;
+  const Layout layout = layout_for(training_on(dataset, config));
+  config.route = layout.choice.route;
   return {plan_training(dataset, layout.partition, config),
           layer_plans_of(config.model, dataset.features.is_sparse())};
 }

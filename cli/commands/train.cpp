@@ -37,34 +37,34 @@ void print_text(const TrainOptions& o, const Session& session, const World& worl
              result.epoch_ms, 100 * result.comm_share, result.bytes_per_rank);
 }
 
-// Returns the aggregations of the run. Throws UsageError if the model cannot be trained on the
-// dataset, or an option does nothing for them.
-Moved moved_of(const TrainOptions& o, const Session& session, const World& world,
-               const Dataset& dataset) {
+// Collective. Returns the run whose route is to be chosen. Throws UsageError if the model cannot be
+// trained on the dataset, or an option does nothing for them.
+GraphRun run_of(const TrainOptions& o, const Session& session, World& world,
+                const Dataset& dataset) {
   const DatasetFacts facts = facts_of(dataset);
   require_read(*session.command, &facts);
   TrainConfig whole = o.train;
   whole.model = model_for(o.train.model, dataset);
   check_dataset(dataset, whole);
   require_wire_used(whole.model, dataset.features.is_sparse(), whole.route, world.size());
-  Moved moved = moved_by(whole, dataset);
-  if (o.optimise == Optimise::off) moved.model.clear();  // earlier trials choose nothing either
-  const bool moves = std::ranges::max(moved.widths) > 0;
-  moved.tries = moves && !o.train.sampled && may_try(o.optimise, o.train.route.gpu);
-  return moved;
+  GraphRun run = training_on(dataset, whole);
+  RouteQuestion& question = run.question;
+  if (o.optimise == Optimise::off) question.model.clear();  // earlier trials choose nothing either
+  const bool moves = std::ranges::max(question.widths) > 0;
+  if (moves && !o.train.sampled && may_try(o.optimise, o.train.route.gpu))
+    question.possible = worthwhile_strategies(world, o.train.route);
+  return run;
 }
 
 // Returns the partition, and sets in the options what else was decided.
-Partition decide(TrainOptions& o, const Session& session, World& world, const Dataset& dataset,
-                 const Moved& moved) {
+Partition decide(TrainOptions& o, const Session& session, World& world, GraphRun& run) {
   World& placing = graph_ranks(world, o.train);
+  run.question.ranks = placing.size();
   Layout layout;
-  on_all_hosts(world, placing, [&] {
-    layout = decided_layout(placing, dataset, session, o.train.route, moved, o.train.model.seed);
-  });
-  o.train.route = layout.route;
-  o.train.passes = layout.passes;
-  o.train.trials = layout.trials;
+  on_all_hosts(world, placing, [&] { layout = decided_layout(placing, session, run); });
+  o.train.route = run.question.route = layout.choice.route;
+  o.train.passes = layout.choice.passes;
+  o.train.trials = layout.choice.trials;
   return std::move(layout.partition);
 }
 
@@ -81,8 +81,8 @@ void run(TrainOptions o, const Session& session, World& world) {
   torch_device(o.train.route.gpu);  // before the backward passes that plan a long run
   const Dataset dataset = read_graph(world, o.graph, session);
   read_sample_times(world, dataset, o.samples, o.train.sampled);
-  const Moved moved = moved_of(o, session, world, dataset);
-  const Partition partition = decide(o, session, world, dataset, moved);
+  GraphRun graph_run = run_of(o, session, world, dataset);
+  const Partition partition = decide(o, session, world, graph_run);
   Trainer trainer(world, dataset, partition, o.train);
   const std::vector<double> setup = gather_values(world, watch.seconds());
   const TrainResult result = train(trainer, dataset, o.train.epochs);
@@ -91,7 +91,7 @@ void run(TrainOptions o, const Session& session, World& world) {
   if (world.rank() == 0 && !result.trials.empty()) {
     const auto here = static_cast<int>(world.ranks_of_host().size());
     const auto key = [&] { return measured_key(dataset, session.gpus > 0, world.size(), here); };
-    keep_trials(result, o.train.route, moved, key, session);
+    keep_trials(result, graph_run.question, key, session);
   }
   if (world.rank() == 0 && session.json)
     print_json(

@@ -8,14 +8,12 @@
 #include "cli/commands/tune_result.h"
 #include "cli/ranks.h"
 #include "cli/route_predictor.h"
-#include "plait/aggregate/route_choice.h"
 #include "plait/aggregate/run_memory.h"
 #include "plait/aggregate/shared_partition.h"
 #include "plait/base/error.h"
 #include "plait/base/printable.h"
 #include "plait/base/profile.h"
 #include "plait/measure/cuda/bench.h"
-#include "plait/plan/decide.h"
 #include "plait/plan/route.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/world/launch.h"
@@ -54,7 +52,11 @@ class Tuning {
         result_{.graph = dataset_.name,
                 .ranks = ranks_of(world, session),
                 .widths = o.widths,
-                .standard = o.standard,
+                .question = {.route = o.standard,
+                             .open_strategy = true,
+                             .open_partition = true,
+                             .ranks = world.size(),
+                             .times = kOften},
                 .measured = {},
                 .predicted_ms = {},
                 .counts = {}},
@@ -120,7 +122,10 @@ class Tuning {
               pause;  // the times are kept, and on GPUs phases would make them longer
           return bench->time_steps(o_.effort);
         });
-        times.push_back({route.strategy, route.partition, route.transport, width, steps.median()});
+        times.push_back({.kind = {.widths = {width}, .transport = route.transport},
+                         .partition = route.partition,
+                         .way = {route.strategy},
+                         .ms = steps.median()});
       }
       result_.measured.insert(result_.measured.end(), times.begin(), times.end());
       if (world_.rank() == 0)

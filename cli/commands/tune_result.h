@@ -7,7 +7,7 @@
 
 #include "cli/cli.h"
 #include "plait/partition/quality.h"
-#include "plait/plan/decide.h"
+#include "plait/plan/choose.h"
 
 namespace plait::cli {
 
@@ -15,22 +15,11 @@ struct TuneResult {
   std::string graph;                                   // its name
   std::string ranks;                                   // "3 ranks"
   std::vector<std::uint64_t> widths;                   // measured
-  Route standard;                                      // of a run for which nothing is known
+  RouteQuestion question;                              // of a run, but for its widths
   std::vector<MeasuredRoute> measured;                 // all widths of a way side by side
   std::vector<std::optional<double>> predicted_ms;     // of each measurement, if there is a model
   std::map<PartitionScheme, PartitionQuality> counts;  // of the partitions
 };
-
-// Returns the way that a run at this width takes by the measurements.
-Route chosen_route(const TuneResult& result, std::uint64_t width);
-
-// The route that training would choose at one width if nothing had been measured, and how much
-// longer it takes than the best way measured: 0.05 is 5%. No regret: that way was not measured.
-struct Unmeasured {
-  Route route;
-  std::optional<double> regret;
-};
-Unmeasured unmeasured_choice(const TuneResult& result, std::uint64_t width);
 
 // Returns `rows` and `chosen` of plait tune --json.
 json rows_to_json(const TuneResult& result);

@@ -56,16 +56,16 @@ def test_the_next_run_begins_with_the_best(plait, communities, routes, tmp_path)
     first = run_that_tries(plait, communities, *RUN, **routes).json
     [path] = (tmp_path / "routes").iterdir()
     kept = json.loads(path.read_text())
-    assert kept["epochs"][0]["strategy"] == first["strategy"]
-    assert len(kept["epochs"]) == len(timed(first["trials"]))
+    assert kept["routes"][0]["strategy"] == first["strategy"]
+    assert len(kept["routes"]) == len(timed(first["trials"]))
     # As if another way had stayed, so that the run can only have it from the file.
-    kept["epochs"][0]["strategy"] = "replicate"
+    kept["routes"][0]["strategy"] = "replicate"
     path.write_text(json.dumps(kept))
     second = plait("train", communities, *RUN, "--explain", "--json", **routes)
     assert second.json["strategy"] == "replicate" and second.json["trials"] == []
     assert second.lines[0] == ("plait: strategy replicate, partition edges: by epochs that an earlier run tried, "
                                "per step:")
-    assert len(second.lines) == 1 + len(kept["epochs"])
+    assert len(second.lines) == 1 + len(kept["routes"])
     assert second.json["loss"] == first["loss"]
     off = plait.json("train", communities, "--epochs", 1, *TWO, "--optimise", "off", **routes)
     assert off["strategy"] == "bulk"

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "plait/plan/decide.h"
+#include "plait/plan/choose.h"
 #include "plait/plan/halo_schedule.h"
 
 namespace plait {
@@ -255,30 +255,39 @@ TEST(CostModel, SlowLinksCostTheirBytes) {
 }
 
 RouteQuestion open_strategy(std::uint64_t width) {
-  return {.route = gpu_route(Strategy::pipelined), .open_strategy = true, .widths = {width}};
+  return {.route = gpu_route(Strategy::pipelined),
+          .open_strategy = true,
+          .ranks = 4,
+          .widths = {width}};
 }
 
-bool fits(const Route&) { return true; }
+bool always(const Route&) { return true; }
+
+Choice chosen(const RouteQuestion& question, const PartitionQuality& quality,
+              const std::function<bool(const Route&)>& fits = always) {
+  return choose(
+      question, {}, [&](PartitionScheme) { return &quality; }, fits);
+}
 
 TEST(CostModel, TakesNoWayThatDoesNotFit) {
   std::vector<Strategy> asked;
-  const Decision decision = predict_best(open_strategy(64), star(), [&](const Route& route) {
+  const Choice choice = chosen(open_strategy(64), star(), [&](const Route& route) {
     asked.push_back(route.strategy);
     return false;
   });
-  EXPECT_EQ(decision.route.strategy, Strategy::pipelined);
-  EXPECT_EQ(decision.alternatives.size(), 2u);
+  EXPECT_EQ(choice.route.strategy, Strategy::pipelined);
+  EXPECT_EQ(choice.alternatives.size(), 2u);
   EXPECT_EQ(asked, std::vector{Strategy::partial});
 }
 
 TEST(CostModel, ChoosesWhereMuchIsSaved) {
   const auto parts = recorded_parts();
   for (const std::uint64_t width : {16, 64, 128}) {
-    EXPECT_EQ(predict_best(open_strategy(width), star(), fits).route.strategy, Strategy::partial);
+    EXPECT_EQ(chosen(open_strategy(width), star()).route.strategy, Strategy::partial);
     for (const auto& [name, quality] : parts) {
-      const Decision decision = predict_best(open_strategy(width), quality, fits);
-      EXPECT_EQ(decision.route.strategy, Strategy::pipelined) << name << " " << width;
-      EXPECT_EQ(decision.alternatives.size(), 2u);
+      const Choice choice = chosen(open_strategy(width), quality);
+      EXPECT_EQ(choice.route.strategy, Strategy::pipelined) << name << " " << width;
+      EXPECT_EQ(choice.alternatives.size(), 2u);
     }
   }
 }
@@ -286,16 +295,16 @@ TEST(CostModel, ChoosesWhereMuchIsSaved) {
 TEST(CostModel, ChoosesWhatTheQuestionAllows) {
   RouteQuestion question = open_strategy(64);
   question.rows = true;  // partial brings sums
-  EXPECT_EQ(predict_best(question, star(), fits).route.strategy, Strategy::pipelined);
+  EXPECT_EQ(chosen(question, star()).route.strategy, Strategy::pipelined);
   question.rows = false;
   question.route.exact = true;  // partial sums depend on how the graph is cut
-  EXPECT_EQ(predict_best(question, star(), fits).route.strategy, Strategy::pipelined);
+  EXPECT_EQ(chosen(question, star()).route.strategy, Strategy::pipelined);
   question = open_strategy(64);
   question.open_strategy = false;
-  EXPECT_EQ(predict_best(question, star(), fits).route.strategy, Strategy::pipelined);
+  EXPECT_EQ(chosen(question, star()).route.strategy, Strategy::pipelined);
   question = open_strategy(64);
   question.route.gpu = false;
-  EXPECT_TRUE(predict_best(question, star(), fits).alternatives.empty());
+  EXPECT_TRUE(chosen(question, star()).alternatives.empty());
 }
 
 TEST(CostModel, OtherLinksChooseOtherPlans) {

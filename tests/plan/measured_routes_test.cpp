@@ -38,8 +38,11 @@ class MeasuredRoutesTest : public testing::Test {
       testing::TempDir() + "/routes-" + std::to_string(::getpid()) + "/in/folders";
   const MeasuredKey key_{.graph = "0123", .device = "a \"GPU\"", .ranks = 4, .here = 2};
   const std::vector<MeasuredRoute> routes_{
-      {Strategy::partial, PartitionScheme::clusters, DeviceTransport::vmm, 64, 1.25},
-      {Strategy::bulk, PartitionScheme::edges, DeviceTransport::nvshmem, 100, 1e-3}};
+      {{.widths = {64}}, PartitionScheme::clusters, {Strategy::partial}, 1.25},
+      {{.widths = {100}, .transport = DeviceTransport::nvshmem},
+       PartitionScheme::edges,
+       {Strategy::bulk},
+       1e-3}};
 };
 
 TEST_F(MeasuredRoutesTest, ReadsWhatWasKept) {
@@ -54,42 +57,41 @@ TEST_F(MeasuredRoutesTest, ReadsWhatWasKept) {
 
 TEST_F(MeasuredRoutesTest, LosesNothingThatIsKeptAtOnce) {
   keep_measured_routes(folder_, key_, routes_);
-  const auto kind = [](std::uint64_t width) {
-    return TrainingKind{"gcn", {width}, PartitionScheme::edges, DeviceTransport::vmm, false};
+  const auto trial = [](std::uint64_t width) {
+    return MeasuredRoute{
+        {.model = "gcn", .widths = {width}}, PartitionScheme::edges, {Strategy::get}, 1};
   };
   std::vector<std::thread> threads;
   for (std::uint64_t thread = 0; thread < 4; ++thread)
     threads.emplace_back([&, thread] {
       for (std::uint64_t k = 0; k < 5; ++k)
-        keep_measured_epochs(folder_, key_, {{kind(1 + 5 * thread + k), {Strategy::get}, 1}});
+        keep_measured_routes(folder_, key_, {trial(1 + 5 * thread + k)});
     });
   for (std::thread& thread : threads) thread.join();
-  const MeasuredRoutes found = read_measured_routes(folder_, key_);
-  EXPECT_EQ(found.routes, routes_);
-  EXPECT_EQ(found.epochs.size(), 20u);
+  const std::vector<MeasuredRoute> found = read_measured_routes(folder_, key_).routes;
+  ASSERT_EQ(found.size(), 22u);
+  EXPECT_EQ(std::vector(found.begin(), found.begin() + 2), routes_);
 }
 
-TEST_F(MeasuredRoutesTest, KeepsTheTrialsOfEachKindOfTraining) {
-  const TrainingKind gcn{"gcn", {16, 7}, PartitionScheme::hash, DeviceTransport::nvshmem, true};
-  const TrainingKind sage{"sage", {16}, PartitionScheme::edges, DeviceTransport::vmm, false};
-  const std::vector<MeasuredEpoch> first{{gcn, {Strategy::pipelined, 3}, 1.5},
-                                         {gcn, {Strategy::bulk}, 2}};
-  const std::vector<MeasuredEpoch> second{{sage, {Strategy::get}, 4}};
+TEST_F(MeasuredRoutesTest, KeepsEachKindOfMeasurementApart) {
+  const RunKind gcn{"gcn", {16, 7}, DeviceTransport::nvshmem, true, DType::f32};
+  const RunKind sage{"sage", {16}, DeviceTransport::vmm, false, DType::bf16};
+  const MeasuredRoute first{gcn, PartitionScheme::hash, {Strategy::pipelined, 3}, 1.5};
+  const MeasuredRoute second{gcn, PartitionScheme::hash, {Strategy::bulk}, 2};
+  const MeasuredRoute elsewhere{gcn, PartitionScheme::edges, {Strategy::bulk}, 3};
+  const MeasuredRoute other{sage, PartitionScheme::edges, {Strategy::get}, 4};
+  const auto kept = [&] { return read_measured_routes(folder_, key_).routes; };
   keep_measured_routes(folder_, key_, routes_);
-  keep_measured_epochs(folder_, key_, first);
-  keep_measured_epochs(folder_, key_, second);
-  MeasuredRoutes found = read_measured_routes(folder_, key_);
-  EXPECT_EQ(found.routes, routes_);
-  EXPECT_EQ(found.epochs, (std::vector{first[0], first[1], second[0]}));
-  keep_measured_epochs(folder_, key_, {first[1]});  // in the place of others of its kind
-  found = read_measured_routes(folder_, key_);
-  EXPECT_EQ(found.epochs, (std::vector{second[0], first[1]}));
+  keep_measured_routes(folder_, key_, {first, second});
+  keep_measured_routes(folder_, key_, {elsewhere});
+  keep_measured_routes(folder_, key_, {other});
+  EXPECT_EQ(kept(), (std::vector{routes_[0], routes_[1], first, second, elsewhere, other}));
+  keep_measured_routes(folder_, key_, {second});  // in the place of others of its kind
+  EXPECT_EQ(kept(), (std::vector{routes_[0], routes_[1], elsewhere, other, second}));
+  keep_measured_routes(folder_, key_, {routes_[1]});  // in the place of other sums
+  EXPECT_EQ(kept(), (std::vector{elsewhere, other, second, routes_[1]}));
   replace("\"passes\": 0", "\"passes\": -1");
   EXPECT_NE(read_measured_routes(folder_, key_).note, "");
-  keep_measured_routes(folder_, key_,
-                       routes_);  // measurements of all ways take the place of trials
-  EXPECT_TRUE(read_measured_routes(folder_, key_).epochs.empty());
-  keep_measured_epochs("", key_, first);
 }
 
 TEST_F(MeasuredRoutesTest, ChecksWithoutChangingAnything) {
@@ -131,7 +133,9 @@ TEST_F(MeasuredRoutesTest, TellsWhyAFileIsNotUsed) {
   EXPECT_EQ(note(), "an entry is no measurement");
   replace("\"ms\": 1.25", "\"ms\": \"fast\"");
   EXPECT_EQ(note(), "it is damaged");
-  replace("\"width\": 64", "\"width\": 0");
+  replace("64\n", "0\n");
+  EXPECT_EQ(note(), "an entry is no measurement");
+  replace("64\n", "64, 7\n");
   EXPECT_EQ(note(), "an entry is no measurement");
   replace("\"partial\"", "\"auto\"");
   EXPECT_EQ(note(), "an entry is no measurement");

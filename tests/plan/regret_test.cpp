@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "plait/plan/choose.h"
 #include "plait/plan/cost_model.h"
-#include "plait/plan/decide.h"
 
 namespace plait {
 namespace {
@@ -163,13 +163,15 @@ class Regret : public testing::Test {
     const RouteQuestion question{.route = {.strategy = Strategy::pipelined, .gpu = true},
                                  .open_strategy = true,
                                  .open_partition = true,
-                                 .widths = std::move(widths)};
-    std::vector<CountedPartition> counted;
-    for (const auto& [scheme, quality] : counts)
-      if (std::ranges::find(partitions, scheme) != partitions.end())
-        counted.push_back({scheme, &quality});
+                                 .ranks = 2,
+                                 .widths = std::move(widths),
+                                 .times = kOften};
+    const auto counts_of = [&](PartitionScheme scheme) -> const PartitionQuality* {
+      const bool taken = std::ranges::find(partitions, scheme) != partitions.end();
+      return taken && counts.contains(scheme) ? &counts.at(scheme) : nullptr;
+    };
     const auto always = [](const Route&) { return true; };
-    return predict_best(question, counted, always, MachineProfile{}).route;
+    return choose(question, {}, counts_of, always, MachineProfile{}).route;
   }
 
   void expect(const Figures& found, std::size_t cases, const Bounds& bounds) const {

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "plait/base/file.h"
-#include "plait/plan/decide.h"
+#include "plait/plan/choose.h"
 #include "plait/plan/halo_schedule.h"
 
 namespace plait {
@@ -94,11 +94,13 @@ PartitionQuality sums_are_half() {
 TEST(SlowLinks, ChooseSumsWhereFastOnesChooseRows) {
   const RouteQuestion question{.route = {.strategy = Strategy::pipelined, .gpu = true},
                                .open_strategy = true,
+                               .ranks = 2,
                                .widths = {64}};
+  const PartitionQuality quality = sums_are_half();
+  const auto counts = [&](PartitionScheme) { return &quality; };
+  const auto always = [](const Route&) { return true; };
   const auto chosen = [&](const MachineProfile& profile) {
-    return predict_best(
-               question, sums_are_half(), [](const Route&) { return true; }, profile)
-        .route.strategy;
+    return choose(question, {}, counts, always, profile).route.strategy;
   };
   EXPECT_EQ(chosen(MachineProfile()), Strategy::pipelined);
   EXPECT_EQ(chosen(slow_links()), Strategy::partial);

@@ -1,5 +1,5 @@
-"""Chooses the strategy and the partition of a graph for the layers of a model, by Plait's decider
-(aggregate/route_choice.h)."""
+"""Chooses the strategy and the partition of a graph for the layers of a model, as the command line
+does (aggregate/route_choice.h)."""
 
 import dataclasses
 

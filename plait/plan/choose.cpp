@@ -1,0 +1,280 @@
+#include "plait/plan/choose.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "plait/base/row_stride.h"
+#include "plait/plan/cost_model.h"
+#include "plait/plan/halo_schedule.h"
+
+namespace plait {
+namespace {
+
+// A way must promise to be faster than the standard one by this factor to be chosen in its place:
+// measurements vary, and predictions err by up to a seventh (cost_model.h). By the measured cases
+// of tests/plan/regret_test.cpp, kWorthwhilePrediction may be 1.14 to 1.22: below, a small crawl
+// takes 4% longer, above, a binary tree takes 22% longer. Predictions for the standard strategy on
+// another partition err alike, so that less is asked of them.
+constexpr double kWorthwhile = 1.03;
+constexpr double kWorthwhilePrediction = 1.15;
+constexpr double kWorthwhilePartition = 1.02;
+
+using Counts = std::function<const PartitionQuality*(PartitionScheme)>;
+using Fits = std::function<bool(const Route&)>;
+using TimesByWidth = std::map<std::uint64_t, double>;
+
+std::string way_name(Strategy strategy, PartitionScheme partition) {
+  return fmt::format("strategy {}, partition {}", to_string(strategy), to_string(partition));
+}
+std::string way_name(const Route& route) { return way_name(route.strategy, route.partition); }
+
+std::string line_of(const std::string& way, double ms) {
+  return fmt::format("  {:<40}{:>12.3f} ms", way, ms);
+}
+
+bool answers(const RouteQuestion& q, Strategy strategy, PartitionScheme partition) {
+  if (!q.open_strategy && strategy != q.route.strategy) return false;
+  if (!q.open_partition && partition != q.route.partition) return false;
+  const StrategyTraits& traits = traits_of(strategy);
+  const StrategyOnDevice& here = traits.on(q.route.gpu);
+  return here.possible && (!q.rows || here.brings_rows) &&
+         (!q.route.exact || !q.route.gpu || !traits.own_order) &&
+         (q.route.wire == DType::f32 || traits.converts_rows);
+}
+
+double time_at(const TimesByWidth& times, std::uint64_t width) {
+  const auto above = times.lower_bound(width);
+  const auto scaled = [&](const auto& at) {
+    return at.second * static_cast<double>(width) / static_cast<double>(at.first);
+  };
+  if (above == times.end()) return scaled(*times.rbegin());
+  if (above->first == width) return above->second;
+  if (above == times.begin()) return above->second;  // narrow rows cost their latency
+  const auto below = std::prev(above);
+  const double share =
+      static_cast<double>(width - below->first) / static_cast<double>(above->first - below->first);
+  return below->second + share * (above->second - below->second);
+}
+
+// Sorts the alternatives, and takes the fastest that fits once the time of each but the standard
+// way, which the choice has so far, is multiplied by margin(alternative).
+template <class Margin>
+void take_fastest(Choice& choice, const Margin& margin, const Fits& fits) {
+  std::ranges::stable_sort(choice.alternatives, {}, &Alternative::ms);
+  const Route standard = choice.route;
+  const auto is_standard = [&](const Alternative& a) {
+    return a.strategy == standard.strategy && a.partition == standard.partition;
+  };
+  std::vector<Alternative> ways = choice.alternatives;
+  std::ranges::stable_sort(
+      ways, {}, [&](const Alternative& a) { return is_standard(a) ? a.ms : margin(a) * a.ms; });
+  for (const Alternative& way : ways) {
+    if (is_standard(way)) return;
+    Route route = standard;
+    route.strategy = way.strategy, route.partition = way.partition;
+    if (!fits(route)) continue;
+    choice.route = route;
+    return;
+  }
+}
+
+void explain(Choice& choice, const std::string& why) {
+  choice.reasons.push_back(
+      fmt::format("{}: {}, for the widths of this run:", way_name(choice.route), why));
+  for (const Alternative& a : choice.alternatives)
+    choice.reasons.push_back(line_of(way_name(a.strategy, a.partition), a.ms));
+}
+
+// Chooses by times of y = A x, and returns whether there were some.
+bool by_aggregations(const RouteQuestion& q, const std::vector<MeasuredRoute>& kept,
+                     Choice& choice) {
+  std::map<std::pair<PartitionScheme, Strategy>, TimesByWidth> ways;
+  for (const MeasuredRoute& one : kept)
+    if (one.kind.model.empty() && one.kind.transport == q.route.transport &&
+        one.kind.wire == q.route.wire && answers(q, one.way.strategy, one.partition))
+      ways[{one.partition, one.way.strategy}][one.kind.widths.front()] = one.ms;
+  for (const auto& [way, times] : ways) {
+    double ms = 0;
+    for (const std::uint64_t width : q.widths) ms += time_at(times, width);
+    choice.alternatives.push_back({way.second, way.first, ms});
+  }
+  if (ways.empty()) return false;
+  choice.measured = true;
+  take_fastest(
+      choice, [](const Alternative&) { return kWorthwhile; }, [](const Route&) { return true; });
+  explain(choice, "by the times that plait tune measured");
+  return true;
+}
+
+// Chooses by the trials of earlier trainings, and returns whether there were some.
+bool by_trials(const RouteQuestion& q, const std::vector<MeasuredRoute>& kept, Choice& choice) {
+  if (!q.open_strategy || q.model.empty()) return false;
+  const RunKind kind = kind_of(q);
+  const bool any_partition = q.route.gpu && q.open_partition;
+  std::vector<PartitionScheme> met;  // on each, the way that stayed comes first
+  const MeasuredRoute* best = nullptr;
+  for (const MeasuredRoute& one : kept) {
+    if (one.kind != kind || std::ranges::find(met, one.partition) != met.end()) continue;
+    met.push_back(one.partition);
+    if ((any_partition || one.partition == q.route.partition) &&
+        answers(q, one.way.strategy, one.partition) && (best == nullptr || one.ms < best->ms))
+      best = &one;
+  }
+  if (best == nullptr) return false;
+  choice.route.strategy = best->way.strategy, choice.route.partition = best->partition;
+  choice.passes = best->way.passes;
+  choice.reasons.push_back(fmt::format(
+      "{}, partition {}: by epochs that an earlier run tried, per step:", name_of(best->way),
+      to_string(best->partition)));
+  for (const MeasuredRoute& one : kept)
+    if (one.kind == kind && one.partition == best->partition)
+      choice.reasons.push_back(line_of(name_of(one.way), one.ms));
+  return true;
+}
+
+// Takes the standard strategy in the place of one that was measured but has no memory now.
+void take_what_fits(const RouteQuestion& q, const Fits& fits, Choice& choice) {
+  if (choice.route.strategy == q.route.strategy || fits(choice.route)) return;
+  choice.reasons.push_back(fmt::format("{} does not fit in memory: strategy {}",
+                                       way_name(choice.route), to_string(q.route.strategy)));
+  choice.route.strategy = q.route.strategy;
+  choice.passes = 0;
+}
+
+double predicted(const RouteQuestion& q, Strategy strategy, const PartitionQuality& quality,
+                 const MachineProfile& profile) {
+  Route route = q.route;
+  route.strategy = strategy;
+  double seconds = 0;
+  for (const std::uint64_t width : q.widths)
+    seconds += predict_aggregation(route, quality, width, profile).value_or(0);
+  return seconds;
+}
+
+// Tells whether a quarter of the time of all sums repays the search for clusters. `own`: the counts
+// of the standard partition, on which all sums of one time take so many seconds.
+bool repays_clusters(const RouteQuestion& q, const PartitionQuality& own, double seconds) {
+  // Clusters are found once to be counted, and again if they are taken.
+  constexpr double kMostGain = 0.25, kSearches = 2, kEdgesPerSecond = 3e7;  // on 16 cores
+  double edges = 0;
+  for (const PartQuality& part : own.parts) edges += static_cast<double>(part.edges);
+  return kMostGain * q.times * seconds > kSearches * edges / kEdgesPerSecond;
+}
+
+void by_prediction(const RouteQuestion& q, const Counts& counts, const Fits& fits,
+                   const MachineProfile& profile, Choice& choice) {
+  std::vector<Alternative>& ways = choice.alternatives;
+  // Replicate moves all rows, and get one per edge. Bulk was the best way of none of the cases that
+  // docs/performance.md tells of, and its steps cannot be recorded (machine.h).
+  const auto add = [&](PartitionScheme scheme, const PartitionQuality& quality) {
+    for (const Strategy strategy : {Strategy::pipelined, Strategy::partial})
+      if (answers(q, strategy, scheme))
+        ways.push_back({strategy, scheme, 1e3 * predicted(q, strategy, quality, profile)});
+  };
+  const PartitionScheme own = q.route.partition;
+  const PartitionQuality* const standard = counts(own);
+  if (standard == nullptr) return;
+  add(own, *standard);
+  if (q.open_partition) {
+    const double seconds = std::ranges::min_element(ways, {}, &Alternative::ms)->ms / 1e3;
+    std::vector<PartitionScheme> others{PartitionScheme::edges, PartitionScheme::vertices};
+    if (repays_clusters(q, *standard, seconds)) others.push_back(PartitionScheme::clusters);
+    for (const PartitionScheme scheme : others)
+      if (const PartitionQuality* const quality = scheme == own ? nullptr : counts(scheme))
+        add(scheme, *quality);
+  }
+  bool too_large = false;
+  const auto margin = [&](const Alternative& a) {
+    return a.strategy != q.route.strategy ? kWorthwhilePrediction : kWorthwhilePartition;
+  };
+  take_fastest(choice, margin, [&](const Route& route) {
+    const bool fit = fits(route);
+    if (!fit)
+      choice.reasons.push_back(way_name(route) + ": does not fit in the memory of the GPUs");
+    too_large = too_large || !fit;
+    return fit;
+  });
+  explain(choice, too_large ? "takes less memory; predicted times"
+                            : "by predicted times, as plait tune has measured no way that this "
+                              "run can go");
+}
+
+// Returns the passes of pipelined at the widest rows, on the rank that is brought most rows.
+int scheduled_passes(const RouteQuestion& q, const PartitionQuality& quality,
+                     const MachineProfile& profile) {
+  if (quality.parts.empty() || q.widths.empty()) return 0;
+  const PartQuality& part = *std::ranges::max_element(quality.parts, {}, &PartQuality::dense_rows);
+  const std::uint64_t width = std::ranges::max(q.widths);
+  const RankLoad load{.own = part.vertices,
+                      .halo = part.dense_rows,
+                      .local_edges = part.edges - part.remote_edges,
+                      .remote_edges = part.remote_edges};
+  const PassWidths bytes{.y_bytes = row_bytes(width), .wire_bytes = row_bytes(width, q.route.wire)};
+  return static_cast<int>(halo_cuts(load, bytes, {}, profile.passes).size());
+}
+
+// Returns the ways that training tries on the partition of a route: the route's own first, then
+// those of the possible strategies that the question allows. On GPUs: pipelined also with a pass
+// more and a pass less than its schedule's at the widest rows, unless sums must be exact, and
+// partial only where it is predicted to take less than kHopeful times as long as pipelined.
+std::vector<TrialWay> trial_ways(const RouteQuestion& q, const Route& own, const Counts& counts,
+                                 const MachineProfile& profile) {
+  constexpr double kHopeful = 1.1;
+  if (q.possible.empty()) return {};
+  const PartitionQuality* const quality = own.gpu ? counts(own.partition) : nullptr;
+  const auto hopeless = [&](Strategy strategy) {
+    // On GPUs get reads one row per edge, and takes many times as long (docs/performance.md).
+    if (own.gpu && strategy == Strategy::get) return true;
+    return quality != nullptr && strategy == Strategy::partial &&
+           predicted(q, strategy, *quality, profile) >
+               kHopeful * predicted(q, Strategy::pipelined, *quality, profile);
+  };
+  std::vector<TrialWay> ways{{own.strategy}};
+  for (const Strategy strategy : q.possible) {
+    if (!answers(q, strategy, own.partition) || hopeless(strategy)) continue;
+    if (strategy != own.strategy) ways.push_back({strategy});
+    if (quality == nullptr || strategy != Strategy::pipelined || own.exact) continue;
+    const int passes = scheduled_passes(q, *quality, profile);
+    if (passes > 1) ways.push_back({strategy, passes - 1});
+    ways.push_back({strategy, passes + 1});
+  }
+  return ways;
+}
+
+}  // namespace
+
+RunKind kind_of(const RouteQuestion& q) {
+  return {.model = q.model,
+          .widths = q.widths,
+          .transport = q.route.transport,
+          .exact = q.route.exact,
+          .wire = q.route.wire};
+}
+
+Choice choose(const RouteQuestion& q, const MeasuredRoutes& kept, const Counts& counts,
+              const Fits& fits, const MachineProfile& profile) {
+  Choice choice{.route = q.route, .note = kept.note};
+  if (q.ranks == 1) {
+    choice.reasons = {"one rank: nothing moves between ranks"};
+  } else if (!q.open_strategy && !q.open_partition) {
+    choice.reasons = {way_name(q.route) + ": as asked for"};
+  } else if (by_aggregations(q, kept.routes, choice) || by_trials(q, kept.routes, choice)) {
+    take_what_fits(q, fits, choice);
+  } else {
+    if (q.open_strategy && q.route.gpu)
+      by_prediction(q, counts, fits, profile, choice);
+    else
+      choice.reasons = {way_name(q.route) +
+                        (q.route.wire == DType::f32
+                             ? ": nothing was measured for this graph; see plait tune"
+                             : ": plait tune measures no rows that cross as less than fp32")};
+    if (q.open_strategy) choice.trials = trial_ways(q, choice.route, counts, profile);
+  }
+  return choice;
+}
+
+}  // namespace plait
