@@ -22,24 +22,20 @@ void plan_by_measured_machine(const Session& session) {
   if (measured.profile) use_machine(*measured.profile);
 }
 
-RoutePredictor::RoutePredictor(const AnyCsr& graph, int ranks, bool gpus)
-    : graph_(graph), gpus_(gpus) {
-  if (gpus) return;
+RoutePredictor::RoutePredictor(const AnyCsr& graph, int ranks, const Session& session) {
+  if (session.gpus > 0) return;
   KeptMachine kept = read_kept_machine(kept_machines_folder(), MachineKey::of_cpu(ranks));
-  rates_ = std::move(kept.rates), note_ = std::move(kept.note);
+  rates_ = std::move(kept.rates);
+  if (!kept.note.empty() && !session.quiet) fmt::print(stderr, "plait: warning: {}\n", kept.note);
+  if (!rates_.empty()) far_share_ = far_share(averaged_edge_span(graph), vertex_count(graph));
 }
 
-void RoutePredictor::look_at(const PartitionQuality& quality) {
-  quality_ = quality;
-  if (!gpus_ && !rates_.empty() && !far_share_)
-    far_share_ = far_share(averaged_edge_span(graph_), vertex_count(graph_));
-}
-
-std::optional<double> RoutePredictor::milliseconds(const Route& route, std::uint64_t width) const {
+std::optional<double> RoutePredictor::milliseconds(const Route& route,
+                                                   const PartitionQuality& quality,
+                                                   std::uint64_t width) const {
   const std::optional<double> seconds =
-      gpus_ ? predict_aggregation(route, quality_, width)
-            : predict_cpu_aggregation(route.strategy, quality_, {width, far_share_.value_or(0)},
-                                      rates_);
+      route.gpu ? predict_aggregation(route, quality, width)
+                : predict_cpu_aggregation(route.strategy, quality, {width, far_share_}, rates_);
   return seconds ? std::optional(1e3 * *seconds) : std::nullopt;
 }
 

@@ -82,25 +82,22 @@ class Predictions {
  public:
   Predictions(const Dataset& dataset, const Session& session, std::vector<std::uint64_t> widths)
       : parts_(parts_of(session)),
-        predictor_(dataset.graph, parts_, session.gpus > 0),
+        predictor_(dataset.graph, parts_, session),
         widths_(std::move(widths)) {
     standard_.gpu = session.gpus > 0;
     standard_ = resolved(standard_);
     if (session.gpus > 0) plan_by_measured_machine(session);
-    if (!predictor_.note().empty() && !session.quiet)
-      fmt::print(stderr, "plait: warning: {}\n", predictor_.note());
   }
 
   // Returns the times on one partition: `predicted` of its scheme.
-  json times(const Found& found) {
-    predictor_.look_at(found.quality);
+  json times(const Found& found) const {
     json list = json::array();
     for (const Strategy strategy : {Strategy::pipelined, Strategy::partial, Strategy::bulk,
                                     Strategy::replicate, Strategy::get}) {
       Route route = standard_;
       route.strategy = strategy, route.partition = found.scheme;
       for (const std::uint64_t width : widths_)
-        if (const auto ms = predictor_.milliseconds(route, width))
+        if (const auto ms = predictor_.milliseconds(route, found.quality, width))
           list.push_back({{"strategy", to_string(strategy)}, {"width", width}, {"ms", *ms}});
     }
     return list;

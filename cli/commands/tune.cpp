@@ -59,23 +59,19 @@ class Tuning {
                              .times = kOften},
                 .measured = {},
                 .predicted_ms = {},
-                .counts = {}},
-        predictor_(dataset_.graph, world.size(), o.standard.gpu) {}
+                .counts = {}} {}
 
   void run() {
     on_all_or_none(world_, [&] {  // before all the work
       if (world_.rank() == 0) check_measured_routes(folder_, key_);
     });
-    if (world_.rank() == 0 && !predictor_.note().empty() && !session_.quiet)
-      fmt::print(stderr, "plait: warning: {}\n", predictor_.note());
+    if (world_.rank() == 0) predictor_.emplace(dataset_.graph, world_.size(), session_);
     const std::vector<Strategy> tried = worthwhile_strategies(world_, o_.standard);
     for (const PartitionScheme scheme : partitions_of(o_)) {
       const Partition partition = shared_partition(world_, dataset_, scheme, session_.seed);
-      if (world_.rank() == 0) {
+      if (world_.rank() == 0)
         result_.counts[scheme] =
             timed("count halo", [&] { return measure_partition(dataset_.graph, partition); });
-        predictor_.look_at(result_.counts[scheme]);
-      }
       for (const Strategy strategy : tried) {
         const Phase phase(
             fmt::format("measuring {} with {}", to_string(scheme), to_string(strategy)));
@@ -130,7 +126,8 @@ class Tuning {
       result_.measured.insert(result_.measured.end(), times.begin(), times.end());
       if (world_.rank() == 0)
         for (const std::uint64_t width : o_.widths)
-          result_.predicted_ms.push_back(predictor_.milliseconds(route, width));
+          result_.predicted_ms.push_back(
+              predictor_->milliseconds(route, result_.counts.at(route.partition), width));
     } catch (const DoesNotFitError& error) {  // on all ranks
       refusal_ = error.what();
     }
@@ -162,8 +159,8 @@ class Tuning {
   const MeasuredKey key_;
   const std::string folder_;  // empty: times are not kept
   TuneResult result_;
-  RoutePredictor predictor_;  // on rank 0
-  std::string refusal_;       // of the last way that did not fit
+  std::optional<RoutePredictor> predictor_;  // on rank 0
+  std::string refusal_;                      // of the last way that did not fit
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ bool is_of(const MeasuredRoute& one, const Route& route) {
   return one.partition == route.partition && one.way.strategy == route.strategy;
 }
 
-// Returns the way that a run at this width takes by some measurements.
+// Returns the way that a run at this width takes if these measurements are known.
 Route chosen_route(const TuneResult& result, std::uint64_t width, const MeasuredRoutes& known) {
   RouteQuestion question = result.question;
   question.widths = {width};
@@ -33,23 +33,17 @@ Route chosen_route(const TuneResult& result, std::uint64_t width) {
   return chosen_route(result, width, {.routes = result.measured, .note = {}});
 }
 
-// The route that training would choose at one width if nothing had been measured, and how much
-// longer it takes than the best way measured: 0.05 is 5%. No regret: that way was not measured.
-struct Unmeasured {
-  Route route;
-  std::optional<double> regret;
-};
-Unmeasured unmeasured_choice(const TuneResult& result, std::uint64_t width) {
-  Unmeasured found{chosen_route(result, width, {}), {}};
+// Returns how much longer a way takes at one width than the best way measured: 0.05 is 5%. Returns
+// nothing for a way that was not measured.
+std::optional<double> regret_of(const TuneResult& result, std::uint64_t width, const Route& route) {
   double best = std::numeric_limits<double>::infinity();
   std::optional<double> taken;
   for (const MeasuredRoute& one : result.measured) {
     if (one.kind.widths.front() != width) continue;
     best = std::min(best, one.ms);
-    if (is_of(one, found.route)) taken = one.ms;
+    if (is_of(one, route)) taken = one.ms;
   }
-  if (taken) found.regret = *taken / best - 1;
-  return found;
+  return taken ? std::optional(*taken / best - 1) : std::nullopt;
 }
 
 std::string way_of(const Route& route) {
@@ -93,13 +87,13 @@ json chosen_to_json(const TuneResult& result) {
   json chosen = json::array();
   for (const std::uint64_t width : result.widths) {
     const Route route = chosen_route(result, width);
-    const Unmeasured without = unmeasured_choice(result, width);
+    const Route without = chosen_route(result, width, {});
     chosen.push_back({{"width", width},
                       {"partition", to_string(route.partition)},
                       {"strategy", to_string(route.strategy)},
-                      {"unmeasured_partition", to_string(without.route.partition)},
-                      {"unmeasured_strategy", to_string(without.route.strategy)},
-                      {"regret", optional_json(without.regret)}});
+                      {"unmeasured_partition", to_string(without.partition)},
+                      {"unmeasured_strategy", to_string(without.strategy)},
+                      {"regret", optional_json(regret_of(result, width, without))}});
   }
   return chosen;
 }
@@ -116,11 +110,12 @@ void print_times(const TuneResult& result) {
     });
   }
   for (const std::uint64_t width : result.widths) {
-    const Unmeasured without = unmeasured_choice(result, width);
+    const Route without = chosen_route(result, width, {});
+    const std::optional<double> regret = regret_of(result, width, without);
     fmt::print("width {}: {}; without measurements {}{}\n", width,
-               way_of(chosen_route(result, width)), way_of(without.route),
-               without.regret ? fmt::format(", {:.1f}% above the best", 100 * *without.regret)
-                              : ", which was not measured");
+               way_of(chosen_route(result, width)), way_of(without),
+               regret ? fmt::format(", {:.1f}% above the best", 100 * *regret)
+                      : ", which was not measured");
   }
 }
 
