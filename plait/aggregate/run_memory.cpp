@@ -93,6 +93,7 @@ MemoryQuestion question_of(const RunMemory& run, const GraphCounts& counts) {
           .edge_scratch = run.edge_scratch,
           .rows_per_sum = run.rows_per_sum,
           .wire = run.route.wire,
+          .by_nccl = run.route.by_nccl(),
           .get = run.route.get,
           .copied_width = run.copied_width,
           .weighted = counts.weighted,

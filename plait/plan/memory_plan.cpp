@@ -328,7 +328,7 @@ MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion
   items.add("signals and sums over ranks", [&](const PartQuality&) { return ranks * kMiB; });
   items.add("CUDA and its libraries",
             [&](const PartQuality&) { return q.work.empty() ? kPlaced : kTrained; });
-  if (joins_nccl(halo, ranks))
+  if (q.by_nccl && ranks > 1)
     items.add("NCCL", [&](const PartQuality&) { return nccl_memory(ranks); });
   items.add_work(q, [&](const PartQuality& part) { return x_and_y(part, q); });
   items.add_placing([&](const PartQuality& part) { return placing_bytes(part, q, halo, vertices); },

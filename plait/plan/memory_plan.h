@@ -35,6 +35,7 @@ struct MemoryQuestion {
   std::uint64_t edge_scratch = 0;  // GPUs only: floats per own row that operations over edges take
   std::uint64_t rows_per_sum = 1;  // GPUs only: rows of scratch per partial sum; extrema take 2
   DType wire = DType::f32;         // GPUs only: as in Route
+  bool by_nccl = false;            // GPUs only: NCCL brings rows of other ranks
   GetTuning get = {};              // GPUs only: settings of strategy get
   // CPU only: width of the widest rows that a single rank copies, because it scales them or leaves
   // gaps between them; none: all of `widths`.
@@ -61,11 +62,6 @@ enum class HaloStore {
   none,      // get: remote rows are read where they lie
   paged,     // paged: as dense, in managed memory
 };
-
-// Tells whether so many GPUs join NCCL to bring remote rows that are kept so.
-constexpr bool joins_nccl(HaloStore store, std::uint64_t ranks) {
-  return ranks > 1 && (store == HaloStore::packed || store == HaloStore::complete);
-}
 
 // One line of the account.
 struct MemoryItem {

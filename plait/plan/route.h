@@ -32,6 +32,8 @@ struct Route {
   // route's device.
   EdgeOrder order() const { return exact ? EdgeOrder::as_given : EdgeOrder::local_first; }
   const StrategyOnDevice& placement() const { return traits_of(strategy).on(gpu); }
+  // Tells whether NCCL brings rows of other ranks, if there are some.
+  bool by_nccl() const { return gpu && traits_of(strategy).by_nccl; }
   // Tells whether the settings of strategy get apply.
   bool gets_on_gpus() const { return gpu && strategy == Strategy::get; }
   // Tells whether kernels call NVSHMEM's device functions.

@@ -39,8 +39,9 @@ struct StrategyTraits {
   std::string_view name;
   StrategyOnDevice cpu, gpu;
   // On GPUs:
-  bool reaches_peers;  // kernels of a rank read or write other GPUs' memory
-  bool own_order;      // a row's sum depends on which of its edges are remote
+  bool by_nccl = false;  // NCCL brings rows of other ranks
+  bool reaches_peers;    // kernels of a rank read or write other GPUs' memory
+  bool own_order;        // a row's sum depends on which of its edges are remote
   // On both devices:
   bool converts_rows;  // rows may cross in another type than fp32
 

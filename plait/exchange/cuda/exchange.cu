@@ -51,9 +51,7 @@ GpuExchange::GpuExchange(World& world, const AnyCsr& graph, bool symmetric,
                     {{"PLAIT_MACHINE", profile}});
     }
     place(graph, symmetric, partition, options);
-    const bool by_nccl =
-        route_.strategy == Strategy::bulk || route_.strategy == Strategy::replicate;
-    if (world.size() > 1 && by_nccl) join_nccl();
+    if (world.size() > 1 && route_.by_nccl()) join_nccl();
     if (route_.strategy == Strategy::paged) {
       on_all_or_none(world, [&] { paged_.emplace(world); });
       link_.set_waits_elsewhere();  // ranks wait for each other's rows on the host

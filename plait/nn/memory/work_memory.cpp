@@ -288,7 +288,7 @@ std::uint64_t value_scratch(const AnyCsr& graph) {
 std::uint64_t nccl_of_sharing(const Partition& partition, const TrainConfig& config) {
   const auto ranks = static_cast<std::uint64_t>(partition.parts());
   const bool shared = config.sampled->cooperative && ranks > 1;
-  return shared && !joins_nccl(config.route.placement().store, ranks) ? nccl_memory(ranks) : 0;
+  return shared && !config.route.by_nccl() ? nccl_memory(ranks) : 0;
 }
 
 // Returns the bytes that a rank holds of the graph for its samples. A GPU also reads features from
@@ -361,7 +361,7 @@ std::uint64_t sampled_bytes_ahead(const Dataset& dataset, const Partition& parti
   const auto ranks = static_cast<std::uint64_t>(partition.parts());
   // NCCL takes most of its memory in the first evaluation; with cooperative batches alone it is in
   // `work`.
-  const bool joins = joins_nccl(config.route.placement().store, ranks);
+  const bool joins = config.route.by_nccl() && ranks > 1;
   return work.most - work.kept + (joins ? nccl_memory(ranks) : 0);
 }
 
