@@ -115,11 +115,9 @@ Choice choose(World& world, GraphRun& run) {
 
 Partition chosen_partition(World& world, GraphRun& run, PartitionScheme scheme) {
   const bool of_world = run.question.ranks == world.size();
-  if (!of_world) made_partition(run, scheme);
-  const auto found = run.partitions.extract(scheme);
-  run.partitions.clear();
   std::optional<Partition> made;
-  if (found) made = std::move(found.mapped());
+  if (!of_world || run.partitions.contains(scheme)) made = std::move(made_partition(run, scheme));
+  run.partitions.clear();
   if (!of_world) return *std::move(made);
   return shared_partition(world, run.dataset(), scheme, run.seed, std::move(made));
 }
