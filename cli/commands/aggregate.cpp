@@ -87,12 +87,12 @@ std::vector<std::uint64_t> gathering(const Partition& partition, std::uint64_t w
 }
 
 RunMemory memory_of(const Options& o, const Partition& partition, std::uint64_t width) {
-  std::vector<PassWidths> scheduled;
-  if (is_extremum(o)) scheduled = {pass_widths(ExtremumForward{.edges = {}, .width = width})};
+  std::vector<EdgeOperation> operations;
+  if (is_extremum(o)) operations = {ExtremumForward{.edges = {}, .width = width}};
   return {.route = o.route,
           .shards = {.transposed = o.transposed},
           .widths = {width},
-          .scheduled = std::move(scheduled),
+          .operations = std::move(operations),
           .rows_per_sum = is_extremum(o) ? kExtremumRecord : 1,
           .afterwards = gathering(partition, width)};
 }

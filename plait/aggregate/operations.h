@@ -29,12 +29,18 @@ void set_vertices(Operation& operation, std::span<const std::uint64_t> vertices)
   }
 }
 
-// Returns the bytes of an operation's rows and results. They decide the schedule of its passes.
-template <class Operation>
-PassWidths pass_widths(const Operation& operation) {
-  return {.y_bytes = operation.result_width() * sizeof(float),
-          .wire_bytes = row_bytes(operation.row_width()),
-          .work = Operation::kWork};
+// Returns the bytes of an operation's rows and results, and the kind of its costs. They decide the
+// schedule of its passes.
+inline PassWidths pass_widths(const EdgeOperation& any) {
+  const bool extremum =
+      std::holds_alternative<ExtremumForward>(any) || std::holds_alternative<ExtremumBackward>(any);
+  return std::visit(
+      [&](const auto& operation) -> PassWidths {
+        return {.y_bytes = operation.result_width() * sizeof(float),
+                .wire_bytes = row_bytes(operation.row_width()),
+                .work = extremum ? EdgeWork::extremum : EdgeWork::attention};
+      },
+      any);
 }
 
 }  // namespace plait

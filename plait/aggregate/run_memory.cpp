@@ -86,8 +86,10 @@ std::vector<std::uint64_t> cut_sums(const AnyCsr& any, const PartitionQuality& q
 
 // Partitions and pieces of rows are left out: counts alone do not tell them.
 MemoryQuestion question_of(const RunMemory& run, const GraphCounts& counts) {
+  std::vector<PassWidths> scheduled;
+  for (const EdgeOperation& operation : run.operations) scheduled.push_back(pass_widths(operation));
   return {.widths = run.widths,
-          .scheduled = run.scheduled,
+          .scheduled = std::move(scheduled),
           .work = run.work,
           .beside = run.beside,
           .edge_scratch = run.edge_scratch,

@@ -19,9 +19,10 @@ struct RunMemory {
   Route route;
   ShardOptions shards;                // `halo` and `order` follow from the route
   std::vector<std::uint64_t> widths;  // of the rows that are aggregated, in floats, each once
-  std::vector<PassWidths> scheduled;  // as in MemoryQuestion
-  std::uint64_t edge_scratch = 0;     // as in MemoryQuestion
-  std::uint64_t rows_per_sum = 1;     // as in MemoryQuestion
+  // That are no plain sums, with their shapes; empty: sums of `widths`.
+  std::vector<EdgeOperation> operations;
+  std::uint64_t edge_scratch = 0;                  // as in MemoryQuestion
+  std::uint64_t rows_per_sum = 1;                  // as in MemoryQuestion
   std::optional<std::uint64_t> copied_width = {};  // as in MemoryQuestion
   std::vector<WorkBytes> work;                     // as in MemoryQuestion
   std::vector<std::uint64_t> beside = {};          // as in MemoryQuestion

@@ -27,7 +27,6 @@
 #include "plait/base/row_stride.h"
 #include "plait/kernels/dropout.h"
 #include "plait/kernels/edge_rows.h"
-#include "plait/plan/halo_schedule.h"
 
 namespace plait {
 
@@ -66,7 +65,6 @@ struct AttentionDropout {
 // b and norm: rows x heads. u, b and norm are null if no gradient is wanted: all three or none.
 struct AttentionForward {
   static constexpr Direction kDirection = Direction::along;
-  static constexpr EdgeWork kWork = EdgeWork::attention;
 
   EdgeRows edges;  // edges.x: rows of forward_width(), [h | s]
   AttentionShape shape;
@@ -90,7 +88,6 @@ struct AttentionForward {
 // Arguments of the gradient, along the transposed graph: rows are sources, slots are targets.
 struct AttentionBackward {
   static constexpr Direction kDirection = Direction::against;
-  static constexpr EdgeWork kWork = EdgeWork::attention;
 
   EdgeRows edges;  // edges.x: rows of backward_width(), [dy | t | norm | c]
   AttentionShape shape;

@@ -5,10 +5,9 @@
 // extremum.h). It has
 //   EdgeRows edges                 filled in by the code that brings the rows
 //   kDirection                     the direction in which it works on the edges
-//   kWork                          its kind; GPUs schedule its passes by it (halo_schedule.h)
 //   row_width()                    floats of each row that its edges read
-//   result_width()                 floats per row of all that it may write, wanted or not: ranks
-//                                  schedule the same passes by it
+//   result_width()                 floats per row of all that it may write, wanted or not, so that
+//                                  it is the same on all ranks
 //   results()                      the arrays that it writes, once `edges` is known
 // and overloads of apply(operation) on the CPU, of apply_reference(operation), the oracle, and of
 // apply(operation, pass, scratch, stream) with scratch_floats(operation, passes) on GPUs

@@ -9,7 +9,6 @@
 
 #include "plait/base/row_stride.h"
 #include "plait/kernels/edge_rows.h"
-#include "plait/plan/halo_schedule.h"
 
 namespace plait {
 
@@ -24,7 +23,6 @@ inline constexpr std::uint64_t kExtremumRecord = 2;
 // numbers, and then all NaN count as ties.
 struct ExtremumForward {
   static constexpr Direction kDirection = Direction::along;
-  static constexpr EdgeWork kWork = EdgeWork::extremum;
 
   EdgeRows edges;
   std::uint64_t width = 0;
@@ -45,7 +43,6 @@ struct ExtremumForward {
 // multiples of 16 bytes if the width is above 2.
 struct ExtremumBackward {
   static constexpr Direction kDirection = Direction::against;
-  static constexpr EdgeWork kWork = EdgeWork::extremum;
 
   EdgeRows edges;
   std::uint64_t width = 0;

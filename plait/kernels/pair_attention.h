@@ -54,7 +54,6 @@ struct PairShape {
 // norm: rows x heads, or null if no gradient is wanted; f: width(), read by PairScore::leaky.
 struct PairForward {
   static constexpr Direction kDirection = Direction::along;
-  static constexpr EdgeWork kWork = EdgeWork::attention;
 
   EdgeRows edges;  // edges.x: rows of forward_width()
   PairShape shape;
@@ -77,7 +76,6 @@ struct PairForward {
 // width(); df: the same, to be summed over rows, or null; norm and c: rows x heads.
 struct PairOwnGradient {
   static constexpr Direction kDirection = Direction::along;
-  static constexpr EdgeWork kWork = EdgeWork::attention;
 
   EdgeRows edges;  // as forward
   PairShape shape;
@@ -104,7 +102,6 @@ struct PairOwnGradient {
 // gradient is the sum of both.
 struct PairBackward {
   static constexpr Direction kDirection = Direction::against;
-  static constexpr EdgeWork kWork = EdgeWork::attention;
 
   EdgeRows edges;  // edges.x: rows of backward_width()
   PairShape shape;

@@ -148,10 +148,10 @@ std::vector<std::uint64_t> moved_widths_of(const ModelConfig& config, bool spars
   return widths;
 }
 
-std::vector<PassWidths> scheduled_of(const ModelConfig& config) {
-  std::vector<PassWidths> all;
+std::vector<EdgeOperation> operations_of(const ModelConfig& config) {
+  std::vector<EdgeOperation> all;
   for (const LayerPlan& plan : layer_plans_of(config, false))
-    std::ranges::copy(plan.passes, std::back_inserter(all));
+    std::ranges::copy(plan.operations, std::back_inserter(all));
   return all;
 }
 
@@ -259,7 +259,7 @@ bool moves_rows(const ModelConfig& config) {
 std::size_t moves_per_step(const ModelConfig& config) {
   std::size_t most = 2;  // forward and backward
   for (const LayerPlan& plan : layer_plans_of(config, false))
-    most = std::max(most, plan.passes.size());
+    most = std::max(most, plan.operations.size());
   return most;
 }
 

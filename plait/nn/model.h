@@ -38,9 +38,9 @@ void require_kernels(const ModelConfig& config);
 // Throws a UsageError if rows are to cross as less than fp32, but sums of the model's move none
 // between so many ranks.
 void require_wire_used(const ModelConfig& config, bool sparse_input, const Route& route, int ranks);
-// Returns the widths of the operations of such a model that are no plain sums; none if it has sums
-// alone. GPUs schedule their passes by these widths.
-std::vector<PassWidths> scheduled_of(const ModelConfig& config);
+// Returns the operations of such a model that are no plain sums, with their shapes; none if it has
+// sums alone.
+std::vector<EdgeOperation> operations_of(const ModelConfig& config);
 // Memory that the operations of such a model over edges take besides rows.
 struct EdgeMemory {
   std::uint64_t scratch = 0;       // floats per own row, on GPUs

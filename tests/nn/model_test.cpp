@@ -140,6 +140,13 @@ TEST(SizeOfModel, IsThatOfItsMatrices) {
     }
 }
 
+std::vector<PassWidths> scheduled_of(const ModelConfig& config) {
+  std::vector<PassWidths> all;
+  for (const EdgeOperation& operation : operations_of(config))
+    all.push_back(pass_widths(operation));
+  return all;
+}
+
 // Of each layer: forward and backward.
 TEST(Schedules, AreOfOperationsThatAreNoSums) {
   const ModelConfig gat{.kind = "gat", .layers = 1, .inputs = 5, .outputs = 7};

@@ -58,8 +58,8 @@ LayerPlan plan_of_gat(const ModelConfig&, const LayerShape& shape, bool) {
   return {.shape = shape,
           .order = PhaseOrder::product_first,  // attention is paid to products
           .moved_width = of.backward_width(),
-          .passes = {pass_widths(AttentionForward{.edges = {}, .shape = of, .dropout = {}}),
-                     pass_widths(AttentionBackward{.edges = {}, .shape = of, .dropout = {}})},
+          .operations = {AttentionForward{.edges = {}, .shape = of, .dropout = {}},
+                         AttentionBackward{.edges = {}, .shape = of, .dropout = {}}},
           .rows_per_sum = kAttentionRecord,
           .edge_scratch = static_cast<std::uint64_t>(product),  // kernels/cuda/attention.cuh
           .product = product,

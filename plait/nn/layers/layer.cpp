@@ -4,7 +4,6 @@
 
 #include <array>
 
-#include "plait/aggregate/operations.h"
 #include "plait/nn/operations/graph_handle.h"
 
 namespace plait {
@@ -38,7 +37,7 @@ LayerPlan plan_of_sum(const LayerShape& shape, bool sparse_input, bool scaled) {
                                                          : PhaseOrder::sum_first,
           .moved_width = width,
           .copied_width = copied_width(width, scaled),
-          .passes = {},
+          .operations = {},
           .product = shape.out,
           .weights = in * out,
           .activations = 4 * out};  // the product, the sum, and the input as it was dropped
@@ -52,9 +51,9 @@ LayerPlan plan_of_pairs(const LayerShape& shape, PairShape pairs, int products) 
   return {.shape = shape,
           .order = PhaseOrder::product_first,  // attention is paid to products
           .moved_width = std::max(pairs.forward_width(), pairs.backward_width()),
-          .passes = {pass_widths(PairForward{.edges = {}, .shape = pairs, .dropout = {}}),
-                     pass_widths(PairOwnGradient{.edges = {}, .shape = pairs, .dropout = {}}),
-                     pass_widths(PairBackward{.edges = {}, .shape = pairs, .dropout = {}})},
+          .operations = {PairForward{.edges = {}, .shape = pairs, .dropout = {}},
+                         PairOwnGradient{.edges = {}, .shape = pairs, .dropout = {}},
+                         PairBackward{.edges = {}, .shape = pairs, .dropout = {}}},
           .edge_scratch = pairs.heads,  // norms of passes (kernels/cuda/pair_attention.cuh)
           .product = width,
           .weights = static_cast<double>(shape.in) * all,

@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
+#include "plait/aggregate/operations.h"
 #include "plait/base/row_stride.h"
 #include "plait/kernels/pair_attention.h"
 #include "plait/nn/config.h"
 #include "plait/nn/layers/input.h"
 #include "plait/nn/operations/dense.h"
-#include "plait/plan/halo_schedule.h"
 
 namespace plait {
 
@@ -164,8 +164,9 @@ struct LayerPlan {
   // Width of the widest rows that one rank on the CPU copies before they come to edges, because it
   // scales them, forward or backward, or leaves gaps between them; 0 if it reads all in place.
   std::uint64_t copied_width = 0;
-  // The widths of its operations over edges that are no plain sums, in training and in inference.
-  std::vector<PassWidths> passes;
+  // Its operations over edges that are no plain sums, in training and in inference, as far as their
+  // widths tell.
+  std::vector<EdgeOperation> operations;
   std::uint64_t rows_per_sum = 1;  // rows of a record of a partial result (kExtremumRecord)
   std::uint64_t edge_scratch = 0;  // floats per own row that these operations take on GPUs besides
   std::int64_t product = 0;        // columns of its widest product, or of its output

@@ -68,7 +68,7 @@ LayerPlan plan_of_sage(const ModelConfig& config, const LayerShape& shape, bool 
   plan.moved_width = backward.row_width();
   plan.copied_width = copied_width(width, false);      // forward; backward they have no gaps
   plan.activations += 5 * static_cast<double>(width);  // extrema, ties, and both turned round
-  plan.passes = {pass_widths(ExtremumForward{.edges = {}, .width = width}), pass_widths(backward)};
+  plan.operations = {ExtremumForward{.edges = {}, .width = width}, backward};
   plan.rows_per_sum = kExtremumRecord;
   return plan;
 }

@@ -167,7 +167,7 @@ RunMemory run_of(const ModelConfig& model, bool sparse, const Route& route) {
   return {.route = route,
           .shards = shard_options_of(model),
           .widths = std::move(widths),
-          .scheduled = scheduled_of(model),
+          .operations = operations_of(model),
           .edge_scratch = edges.scratch,
           .rows_per_sum = edges.rows_per_sum,
           .copied_width = copied_width};
@@ -266,7 +266,7 @@ std::uint64_t batch_bytes(const Dataset& dataset, const Partition& partition,
   double scaled = 0;
   if (!gpu)
     for (const LayerPlan& plan : layer_plans_of(config.model, sparse))
-      if (plan.passes.empty()) scaled += static_cast<double>(plan.moved_width);
+      if (plan.operations.empty()) scaled += static_cast<double>(plan.moved_width);
   const double edges = gpu ? bound.edges * 32 * (held + 1) + bound.room * scratch * held
                            : bound.edges * 16 * (held + 1);
   return whole_bytes(bound.inputs * input + bound.rows * scaled * sizeof(float) + edges);
