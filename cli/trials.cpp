@@ -61,18 +61,20 @@ void explain_trials(const TrainResult& result, const Session& session) {
   }
 }
 
-void keep_trials(const TrainResult& result, const RouteQuestion& question,
-                 const std::function<MeasuredKey()>& key, const Session& session) {
+void keep_trials(const TrainResult& result, const GraphRun& run, int here, const Session& session) {
+  const Route& route = run.question.route;
   std::vector<MeasuredRoute> tried;
   for (const Trial& t : result.trials)
     if (counts(t))
-      tried.push_back({kind_of(question), question.route.partition, t.way, 1e3 * t.least()});
+      tried.push_back({kind_of(run.question), route.partition, t.way, 1e3 * t.least()});
   if (!result.trials_ended || tried.size() < 2) return;
   std::ranges::stable_partition(tried,
                                 [&](const MeasuredRoute& one) { return one.way == result.way; });
   try {
     const std::string folder = measured_routes_folder();
-    if (!folder.empty()) keep_measured_routes(folder, key(), tried);
+    if (folder.empty()) return;  // the key, which looks at all edges, need not be computed
+    const auto key = measured_key(run.dataset(), route.gpu, run.question.ranks, here);
+    keep_measured_routes(folder, key, tried);
   } catch (const Error& error) {
     if (!session.quiet)
       fmt::print(stderr, "plait: warning: the trials are not kept: {}\n", error.what());

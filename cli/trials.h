@@ -1,8 +1,6 @@
 // The trials of ways that training made (plan/optimiser.h): shown, and kept for later runs.
 #pragma once
 
-#include <functional>
-
 #include "cli/ranks.h"
 #include "plait/nn/training/train.h"
 
@@ -19,10 +17,9 @@ bool may_try(Optimise optimise, bool gpu);
 json trials_to_json(const TrainResult& result);
 // Says on stderr, if the session explains, which ways were tried and which way stayed.
 void explain_trials(const TrainResult& result, const Session& session);
-// Keeps the times of trials that ended, so that the next run can begin by them. `question`: of the
-// run, with its route as it was chosen. `key` returns the run's key, which takes a look at all
-// edges. Warns if the file cannot be written: the run itself succeeded.
-void keep_trials(const TrainResult& result, const RouteQuestion& question,
-                 const std::function<MeasuredKey()>& key, const Session& session);
+// Keeps the times of trials that ended, so that the next run can begin by them. `run` has the route
+// that was chosen; `here`: its ranks on this host. Warns if the file cannot be written: the run
+// itself succeeded.
+void keep_trials(const TrainResult& result, const GraphRun& run, int here, const Session& session);
 
 }  // namespace plait::cli

@@ -81,11 +81,13 @@ json to_json(const Found& found, std::uint64_t width) {
 class Predictions {
  public:
   Predictions(const Dataset& dataset, const Session& session, std::vector<std::uint64_t> widths)
-      : parts_(parts_of(session)),
-        predictor_(dataset.graph, parts_, session),
-        widths_(std::move(widths)) {
-    standard_.gpu = session.gpus > 0;
-    standard_ = resolved(standard_);
+      : predictor_(dataset.graph, parts_of(session), session),
+        widths_(std::move(widths)),
+        question_{.route = resolved({.gpu = session.gpus > 0}),
+                  .open_strategy = true,
+                  .open_partition = true,
+                  .ranks = parts_of(session),
+                  .times = kOften} {
     if (session.gpus > 0) plan_by_measured_machine(session);
   }
 
@@ -94,7 +96,7 @@ class Predictions {
     json list = json::array();
     for (const Strategy strategy : {Strategy::pipelined, Strategy::partial, Strategy::bulk,
                                     Strategy::replicate, Strategy::get}) {
-      Route route = standard_;
+      Route route = question_.route;
       route.strategy = strategy, route.partition = found.scheme;
       for (const std::uint64_t width : widths_)
         if (const auto ms = predictor_.milliseconds(route, found.quality, width))
@@ -111,14 +113,10 @@ class Predictions {
     };
     json list = json::array();
     // Other ways are judged beside the standard one.
-    if (counts(standard_.partition) == nullptr) return list;
+    if (counts(question_.route.partition) == nullptr) return list;
     for (const std::uint64_t width : widths_) {
-      const RouteQuestion question{.route = standard_,
-                                   .open_strategy = true,
-                                   .open_partition = true,
-                                   .ranks = parts_,
-                                   .widths = {width},
-                                   .times = kOften};
+      RouteQuestion question = question_;
+      question.widths = {width};
       const Route route = choose(question, {}, counts, [](const Route&) { return true; }).route;
       list.push_back({{"width", width},
                       {"partition", to_string(route.partition)},
@@ -128,10 +126,9 @@ class Predictions {
   }
 
  private:
-  const int parts_;
   RoutePredictor predictor_;
   std::vector<std::uint64_t> widths_;
-  Route standard_;  // of a run for which nothing is known
+  RouteQuestion question_;  // of a run for which nothing is known, but for its widths
 };
 
 bool nothing_is_predicted(const json& result) {

@@ -88,11 +88,8 @@ void run(TrainOptions o, const Session& session, World& world) {
   const TrainResult result = train(trainer, dataset, o.train.epochs);
   o.train.route.strategy = result.way.strategy;
   if (o.train.sampled) o.train.sampled->structure = result.structure;
-  if (world.rank() == 0 && !result.trials.empty()) {
-    const auto here = static_cast<int>(world.ranks_of_host().size());
-    const auto key = [&] { return measured_key(dataset, session.gpus > 0, world.size(), here); };
-    keep_trials(result, graph_run.question, key, session);
-  }
+  if (world.rank() == 0 && !result.trials.empty())
+    keep_trials(result, graph_run, static_cast<int>(world.ranks_of_host().size()), session);
   if (world.rank() == 0 && session.json)
     print_json(
         run_to_json({dataset.name, device_name(session), world.size()}, o.train, result, setup));

@@ -4,12 +4,9 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <utility>
 
-#include "plait/base/row_stride.h"
 #include "plait/plan/cost_model.h"
-#include "plait/plan/halo_schedule.h"
 
 namespace plait {
 namespace {
@@ -203,20 +200,6 @@ void by_prediction(const RouteQuestion& q, const Counts& counts, const Fits& fit
                               "run can go");
 }
 
-// Returns the passes of pipelined at the widest rows, on the rank that is brought most rows.
-int scheduled_passes(const RouteQuestion& q, const PartitionQuality& quality,
-                     const MachineProfile& profile) {
-  if (quality.parts.empty() || q.widths.empty()) return 0;
-  const PartQuality& part = *std::ranges::max_element(quality.parts, {}, &PartQuality::dense_rows);
-  const std::uint64_t width = std::ranges::max(q.widths);
-  const RankLoad load{.own = part.vertices,
-                      .halo = part.dense_rows,
-                      .local_edges = part.edges - part.remote_edges,
-                      .remote_edges = part.remote_edges};
-  const PassWidths bytes{.y_bytes = row_bytes(width), .wire_bytes = row_bytes(width, q.route.wire)};
-  return static_cast<int>(halo_cuts(load, bytes, {}, profile.passes).size());
-}
-
 // Returns the ways that training tries on the partition of a route: the route's own first, then
 // those of the possible strategies that the question allows. On GPUs: pipelined also with a pass
 // more and a pass less than its schedule's at the widest rows, unless sums must be exact, and
@@ -238,7 +221,7 @@ std::vector<TrialWay> trial_ways(const RouteQuestion& q, const Route& own, const
     if (!answers(q, strategy, own.partition) || hopeless(strategy)) continue;
     if (strategy != own.strategy) ways.push_back({strategy});
     if (quality == nullptr || strategy != Strategy::pipelined || own.exact) continue;
-    const int passes = scheduled_passes(q, *quality, profile);
+    const int passes = scheduled_passes(q.route, *quality, std::ranges::max(q.widths), profile);
     if (passes > 1) ways.push_back({strategy, passes - 1});
     ways.push_back({strategy, passes + 1});
   }

@@ -59,8 +59,9 @@ struct Choice {
 //     fastest is taken;
 //   - on GPUs, times that are predicted by counts of the partitions. Clusters, which take long to
 //     find, are compared only if a quarter of the time of all sums repays the search.
-// Else the standard way is taken, also in the place of a faster one for which there is no memory.
-// Without measurements, `trials` tells the ways that training may try besides.
+// If none does, the standard way is taken. A strategy for which there is no memory gives way to
+// another: of measured ones, to the standard strategy on the same partition. Without measurements,
+// `trials` tells the ways that training may try besides.
 //
 // counts(scheme) returns the counts of a partition, which outlive the call, or null for one that is
 // not to be taken. fits(route) tells whether there is memory for a run by a route. Both may take

@@ -9,6 +9,17 @@
 namespace plait {
 namespace {
 
+PassWidths widths_of(const Route& route, std::uint64_t width) {
+  return {.y_bytes = row_bytes(width), .wire_bytes = row_bytes(width, route.wire)};
+}
+
+RankLoad load_of(const PartQuality& part) {
+  return {.own = part.vertices,
+          .halo = part.dense_rows,
+          .local_edges = part.edges - part.remote_edges,
+          .remote_edges = part.remote_edges};
+}
+
 // The work of all ranks by one strategy at one width.
 class Prediction {
  public:
@@ -54,12 +65,6 @@ class Prediction {
   }
 
  private:
-  static RankLoad load_of(const PartQuality& part) {
-    return {.own = part.vertices,
-            .halo = part.dense_rows,
-            .local_edges = part.edges - part.remote_edges,
-            .remote_edges = part.remote_edges};
-  }
   // Returns the time of a pass over all edges of rows that are there.
   double one_pass(const RankLoad& load) const {
     return predict_whole_pass(load, width_, profile_.passes);
@@ -95,8 +100,7 @@ class Prediction {
 std::optional<double> predict_aggregation(const Route& route, const PartitionQuality& quality,
                                           std::uint64_t width, const MachineProfile& profile) {
   if (!route.gpu) return std::nullopt;
-  const Prediction prediction(
-      quality, {.y_bytes = row_bytes(width), .wire_bytes = row_bytes(width, route.wire)}, profile);
+  const Prediction prediction(quality, widths_of(route, width), profile);
   const auto slowest = [&](auto of_part) {
     return prediction.of_all([&](const PartQuality& part) { return (prediction.*of_part)(part); });
   };
@@ -116,6 +120,13 @@ std::optional<double> predict_aggregation(const Route& route, const PartitionQua
       break;
   }
   return std::nullopt;
+}
+
+int scheduled_passes(const Route& route, const PartitionQuality& quality, std::uint64_t width,
+                     const MachineProfile& profile) {
+  const auto most = std::ranges::max_element(quality.parts, {}, &PartQuality::dense_rows);
+  return static_cast<int>(
+      halo_cuts(load_of(*most), widths_of(route, width), {}, profile.passes).size());
 }
 
 }  // namespace plait

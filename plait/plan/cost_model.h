@@ -29,4 +29,9 @@ std::optional<double> predict_aggregation(const Route& route, const PartitionQua
                                           std::uint64_t width,
                                           const MachineProfile& profile = machine());
 
+// Returns the passes in which pipelined sums rows of `width` floats on the rank that is brought
+// most rows.
+int scheduled_passes(const Route& route, const PartitionQuality& quality, std::uint64_t width,
+                     const MachineProfile& profile = machine());
+
 }  // namespace plait
