@@ -207,7 +207,7 @@ void by_prediction(const RouteQuestion& q, const Counts& counts, const Fits& fit
 std::vector<TrialWay> trial_ways(const RouteQuestion& q, const Route& own, const Counts& counts,
                                  const MachineProfile& profile) {
   constexpr double kHopeful = 1.1;
-  if (q.possible.empty()) return {};
+  if (q.possible.empty() || q.widths.empty()) return {};
   const PartitionQuality* const quality = own.gpu ? counts(own.partition) : nullptr;
   const auto hopeless = [&](Strategy strategy) {
     // On GPUs get reads one row per edge, and takes many times as long (docs/performance.md).
