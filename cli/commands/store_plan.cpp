@@ -13,11 +13,6 @@
 namespace plait::cli {
 namespace {
 
-// Returns the form in which the dataset has its features.
-RowForm form_of(const Features& features) {
-  return features.bf16.empty() ? RowForm::f32 : RowForm::bf16;
-}
-
 bool all_reach(const std::vector<Gpu>& gpus, std::size_t count) {
   for (std::size_t g = 0; g < std::min(count, gpus.size()); ++g)
     for (std::size_t other = 0; other < std::min(count, gpus.size()); ++other)
@@ -62,9 +57,8 @@ Account make_account(const StoreOptions& o, const Session& session, const Datase
   require<UsageError>(o.structure == StructurePlace::automatic || session.gpus > 0,
                       "--structure is for --gpus; ranks on the CPU read the graph's file");
   const int ranks = std::max(session.ranks, session.gpus);
-  const RowForm form = form_of(dataset.features);
-  Account a{.question =
-                store_question(dataset, {.width = width, .form = form}, ranks, session.gpus > 0)};
+  Account a{.question = store_question(dataset, {.width = width, .type = dataset.features.type()},
+                                       ranks, session.gpus > 0)};
   require<UsageError>(a.question.table.width > 0,
                       "{} has no features; name their number with --width", dataset.name);
   // Ranks on the CPU read features in the file itself.
@@ -90,7 +84,7 @@ std::optional<bool> account_fits(const Account& a) {
 
 void print_text(const Account& a) {
   const TableSettings& t = a.question.table;
-  fmt::print("{} rows of {} features as {}, place {}\n", t.rows, t.width, to_string(t.form),
+  fmt::print("{} rows of {} features as {}, place {}\n", t.rows, t.width, to_string(t.type),
              to_string(t.place));
   print_memory(a.plan.memory, a.question.ranks);
   if (a.plan.host > 0)
@@ -108,7 +102,7 @@ json to_json(const Account& a, const Dataset& dataset) {
   result["width"] = t.width;
   result["store"] = {
       {"rows", t.rows},
-      {"dtype", to_string(t.form)},
+      {"dtype", to_string(t.type)},
       {"place", to_string(t.place)},
       {"structure", to_string(a.question.shard_structure ? StructurePlace::sharded
                                                          : StructurePlace::replicated)}};

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plait/base/array.h"
 #include "plait/base/bf16.h"
+#include "plait/base/dtype.h"
 #include "plait/graph/csr.h"
 
 namespace plait {
@@ -21,10 +23,11 @@ struct Features {
   Array<BFloat16> bf16;  // dense bfloat16, or empty
   Csr32 sparse;          // rows of (column, value): `neighbours` are columns, below width
 
-  // Tell which of the forms the features have; form() names it for messages.
+  // Tell which of the forms the features have; type() is of dense ones, form() is for messages.
   bool empty() const { return width == 0; }
   bool is_sparse() const { return !sparse.offsets.empty(); }
-  const char* form() const { return is_sparse() ? "sparse" : !bf16.empty() ? "bf16" : "fp32"; }
+  DType type() const { return bf16.empty() ? DType::f32 : DType::bf16; }
+  std::string_view form() const { return is_sparse() ? "sparse" : to_string(type()); }
 };
 
 // The kind of labels, and so of the task that a model learns.

@@ -37,7 +37,7 @@ class GatherBench::AnyTable {
   AnyTable(World& world, const GatherQuestion& q) {
     const TableSettings settings{.rows = q.rows,
                                  .width = q.width,
-                                 .form = RowForm::f32,
+                                 .type = DType::f32,
                                  .place = q.gpus ? TablePlace::gpu : TablePlace::host};
     if (q.gpus)
       on_gpu_ = GpuTable::create(world, settings, bench_rows(q.width));

@@ -1,5 +1,5 @@
 // Elements of stored rows to and from single precision, with the same bits on the CPU and the GPU.
-// Numbers are rounded to the nearest that a form has, ties to even. Decoding is exact, but for one
+// Numbers are rounded to the nearest that a type has, ties to even. Decoding is exact, but for one
 // product with the scale.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "plait/base/small_float.h"
+#include "plait/base/number.h"
 #include "plait/table/stored_rows.h"
 
 namespace plait {
@@ -40,43 +40,79 @@ PLAIT_HOST_DEVICE constexpr std::int8_t float_to_int8(float value) {
                                   __builtin_bit_cast(std::int32_t, kSteps));
 }
 
+// A storage type of tables: `Code` is the stored form of an element, and encode() and decode() are
+// the ways to it and back. If kGreatest is not 0, each row has a scale, which makes this number of
+// the row's greatest magnitude.
+template <class T>
+struct StoredNumber {
+  using Code = T;  // a type of base/number.h
+  static constexpr float kGreatest = 0;
+  static PLAIT_HOST_DEVICE constexpr Code encode(float value) { return rounded<T>(value); }
+  static PLAIT_HOST_DEVICE constexpr float decode(Code code) { return widened(code); }
+};
+struct StoredInt8 {
+  using Code = std::int8_t;
+  static constexpr float kGreatest = 127;
+  static PLAIT_HOST_DEVICE constexpr Code encode(float value) { return float_to_int8(value); }
+  static PLAIT_HOST_DEVICE constexpr float decode(Code code) { return static_cast<float>(code); }
+};
+struct StoredFp8 {
+  using Code = std::uint8_t;
+  static constexpr float kGreatest = 448;
+  static PLAIT_HOST_DEVICE constexpr Code encode(float value) { return float_to_fp8(value); }
+  static PLAIT_HOST_DEVICE constexpr float decode(Code code) { return fp8_to_float(code); }
+};
+// Calls use(S{}) with the storage type S, and returns its result. Raw rows have none.
+template <class Use>
+decltype(auto) with_storage(DType type, Use&& use) {
+  if (type == DType::int8) return use(StoredInt8{});
+  if (type == DType::fp8) return use(StoredFp8{});
+  return with_number(type, [&]<class T>(T) { return use(StoredNumber<T>{}); });
+}
+
+// Tells whether each row of a storage type has a scale.
+template <class Storage>
+inline constexpr bool kHasScale = Storage::kGreatest > 0;
+
 // Returns the scale of a row whose greatest magnitude has these bits of fp32. A row with a number
 // that is not finite has no scale but NaN, so that all of it is read as NaN.
-PLAIT_HOST_DEVICE constexpr float scale_of(RowForm form, std::uint32_t greatest) {
+template <class Storage>
+PLAIT_HOST_DEVICE constexpr float scale_of(std::uint32_t greatest) {
   if (greatest >= kInfinity) return __builtin_bit_cast(float, 0x7fc00000u);
-  return __builtin_bit_cast(float, greatest) / (form == RowForm::int8 ? 127.0f : 448.0f);
+  return __builtin_bit_cast(float, greatest) / Storage::kGreatest;
 }
-// Returns the code of a number in a row of int8 or fp8. The scale is 0 for rows of zeros and of
-// numbers below 2^-141, which no scale can tell from zeros.
-PLAIT_HOST_DEVICE constexpr std::uint8_t scaled_code(RowForm form, float value, float scale) {
-  if (!(scale > 0)) return 0;
-  return form == RowForm::int8 ? static_cast<std::uint8_t>(float_to_int8(value / scale))
-                               : float_to_fp8(value / scale);
+// Returns the code of a number. The scale is 0 for rows of zeros and of numbers below 2^-141, which
+// no scale can tell from zeros.
+template <class Storage>
+PLAIT_HOST_DEVICE constexpr typename Storage::Code encoded(float value, float scale) {
+  if constexpr (!kHasScale<Storage>)
+    return Storage::encode(value);
+  else
+    return scale > 0 ? Storage::encode(value / scale) : typename Storage::Code{};
 }
-PLAIT_HOST_DEVICE constexpr float scaled_value(RowForm form, std::uint8_t code, float scale) {
-  return scale * (form == RowForm::int8 ? static_cast<float>(static_cast<std::int8_t>(code))
-                                        : fp8_to_float(code));
+template <class Storage>
+PLAIT_HOST_DEVICE constexpr float decoded(typename Storage::Code code, float scale) {
+  if constexpr (!kHasScale<Storage>)
+    return Storage::decode(code);
+  else
+    return scale * Storage::decode(code);
 }
 
 // Returns element k of a row that may have any alignment and is not raw. `scale`: scale_at(row).
-inline float stored_float(const std::byte* row, RowForm form, std::uint64_t k, float scale) {
-  const std::byte* const at = row + k * element_bytes(form);
-  if (is_scaled(form)) return scaled_value(form, std::to_integer<std::uint8_t>(*at), scale);
-  if (form == RowForm::f32) {
-    float value = 0;
-    std::memcpy(&value, at, sizeof(value));
-    return value;
-  }
-  std::uint16_t bits = 0;
-  std::memcpy(&bits, at, sizeof(bits));
-  return form == RowForm::bf16 ? __builtin_bit_cast(float, std::uint32_t{bits} << 16)
-                               : half_to_float(bits);
+template <class Storage>
+float stored_float(const std::byte* row, std::uint64_t k, float scale) {
+  typename Storage::Code code;
+  std::memcpy(&code, row + k * sizeof(code), sizeof(code));
+  return decoded<Storage>(code, scale);
+}
+inline float stored_float(const std::byte* row, DType type, std::uint64_t k, float scale) {
+  return with_storage(type, [&]<class S>(S) { return stored_float<S>(row, k, scale); });
 }
 
 // Returns the scale of a row, 1 if it has none.
-inline float scale_at(const std::byte* row, RowForm form, std::uint64_t width) {
+inline float scale_at(const std::byte* row, DType type, std::uint64_t width) {
   float scale = 1;
-  if (is_scaled(form)) std::memcpy(&scale, row + scale_offset(width), sizeof(scale));
+  if (is_scaled(type)) std::memcpy(&scale, row + scale_offset(width), sizeof(scale));
   return scale;
 }
 

@@ -24,7 +24,7 @@ struct GatherRows {
   std::uint64_t count = 0;             // of ids
   // Bytes of a row that are copied, of any number and alignment; or elements that are converted.
   std::uint64_t width = 0;
-  RowForm form = RowForm::raw;
+  DType type = DType::raw;
   std::byte* out = nullptr;
   std::uint64_t out_stride = 0;    // bytes
   GatherCounts* counts = nullptr;  // the numbers of rows are added to these; or null

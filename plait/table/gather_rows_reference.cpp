@@ -47,12 +47,12 @@ void gather_rows_reference(const GatherRows& a) {
     const std::byte* const row = row_at(a.from, a.ids[i]);
     std::byte* const out = a.out + i * a.out_stride;
     if (a.counts != nullptr) count_row(a, a.ids[i]);
-    if (a.form == RowForm::raw) {
+    if (a.type == DType::raw) {
       for (std::uint64_t k = 0; k < a.width; ++k) out[k] = row[k];
       continue;
     }
     for (std::uint64_t k = 0; k < a.width; ++k) {
-      const float value = stored_float(row, a.form, k, scale_at(row, a.form, a.width));
+      const float value = stored_float(row, a.type, k, scale_at(row, a.type, a.width));
       std::memcpy(out + k * sizeof(float), &value, sizeof(float));
     }
   }

@@ -37,7 +37,7 @@ bool is_small(const StoreQuestion& q, const FreeMemory& free) {
   if (!q.gpus)
     throw DoesNotFitError(fmt::format(
         "the features need {} of this host's memory as {}, but only {} are free; use more hosts",
-        bytes(on_host.total()), to_string(q.table.form), bytes(free.host)));
+        bytes(on_host.total()), to_string(q.table.type), bytes(free.host)));
   const StorePlan on_gpus = plan_for(q, TablePlace::gpu);
   const std::uint64_t besides = on_host.memory.largest_rank();
   throw DoesNotFitError(fmt::format(
@@ -45,7 +45,7 @@ bool is_small(const StoreQuestion& q, const FreeMemory& free) {
       "GPU (structure {}, labels {}), but only {} are free on a GPU and {} on the host; use more "
       "GPUs",
       bytes(on_gpus.memory.largest_rank() - besides), q.ranks, q.ranks == 1 ? "GPU" : "GPUs",
-      to_string(q.table.form), bytes(on_host.host), bytes(besides), bytes(q.structure),
+      to_string(q.table.type), bytes(on_host.host), bytes(besides), bytes(q.structure),
       bytes(q.labels), bytes(free.gpus.empty() ? 0 : std::ranges::min(free.gpus)),
       bytes(free.host)));
 }

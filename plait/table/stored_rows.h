@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "plait/base/dtype.h"
 #include "plait/base/host_device.h"
 
 namespace plait {
@@ -16,33 +17,25 @@ namespace plait {
 // have the members of std::array, so arrays of this length are plain.
 inline constexpr int kMostStoreRanks = 72;
 
-// The form of a row's elements. Raw rows are copied as they are, others become fp32. Rows of int8
-// and fp8 (e4m3: 4 bits of exponent, 3 of mantissa, the greatest number 448) hold whole multiples
-// of a scale, which stands behind them (scale_offset()).
-enum class RowForm : std::uint8_t { raw, f32, bf16, f16, int8, fp8 };
-
-// Returns bytes per element, 1 for raw rows.
-PLAIT_HOST_DEVICE constexpr std::uint64_t element_bytes(RowForm form) {
-  return form == RowForm::f32 ? 4 : form == RowForm::bf16 || form == RowForm::f16 ? 2 : 1;
-}
-// Tells whether each row has a scale.
-PLAIT_HOST_DEVICE constexpr bool is_scaled(RowForm form) {
-  return form == RowForm::int8 || form == RowForm::fp8;
-}
+// Tells whether rows of a type are stored and gathered by copies of their bytes. Rows of other
+// types become fp32 when they are gathered.
+constexpr bool is_copied(DType type) { return type == DType::raw || type == DType::f32; }
+// Returns the bytes per element of rows before they are stored, and after they were gathered.
+constexpr std::uint64_t unstored_size(DType type) { return type == DType::raw ? 1 : sizeof(float); }
 // Returns the place of the fp32 scale in a row of `width` elements, in bytes.
 PLAIT_HOST_DEVICE constexpr std::uint64_t scale_offset(std::uint64_t width) {
   return (width + 3) / 4 * 4;
 }
 // Returns the bytes that a row takes. They do not overflow below a width of 2^61.
-constexpr std::uint64_t stored_bytes(RowForm form, std::uint64_t width) {
-  return is_scaled(form) ? scale_offset(width) + sizeof(float) : width * element_bytes(form);
+constexpr std::uint64_t stored_bytes(DType type, std::uint64_t width) {
+  return is_scaled(type) ? scale_offset(width) + sizeof(float) : width * size_of(type);
 }
 // Returns the bytes from one row to the next in memory that Plait lays out. Rows of 64 bytes and
 // more begin at multiples of the 16 bytes that a lane of a GPU reads at once, rows of 16 bytes and
 // more at multiples of 4; so gaps never take a fifth. Shorter rows have none.
-constexpr std::uint64_t stored_stride(RowForm form, std::uint64_t width) {
-  const std::uint64_t bytes = stored_bytes(form, width);
-  const std::uint64_t unit = bytes >= 64 ? 16 : bytes >= 16 || is_scaled(form) ? 4 : 1;
+constexpr std::uint64_t stored_stride(DType type, std::uint64_t width) {
+  const std::uint64_t bytes = stored_bytes(type, width);
+  const std::uint64_t unit = bytes >= 64 ? 16 : bytes >= 16 || is_scaled(type) ? 4 : 1;
   return (bytes + unit - 1) / unit * unit;
 }
 

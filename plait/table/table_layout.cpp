@@ -13,7 +13,6 @@ namespace plait {
 namespace {
 
 constexpr Names<TablePlace, 4> kPlaces{"place", {"gpu", "host", "replicated", "mapped"}};
-constexpr Names<RowForm, 6> kForms{"type", {"raw", "fp32", "bf16", "fp16", "int8", "fp8"}, 1};
 
 void require_settings(const TableSettings& s, int ranks) {
   require<UsageError>(ranks >= 1 && ranks <= kMostStoreRanks,
@@ -49,15 +48,7 @@ void copy_sparse(const Csr32& rows, std::uint64_t width, std::uint64_t id, float
 
 }  // namespace
 
-TablePlace parse_table_place(std::string_view name) { return kPlaces.parse(name); }
 std::string_view to_string(TablePlace place) { return kPlaces.of(place); }
-RowForm parse_row_form(std::string_view name) {
-  const RowForm form = kForms.parse(name);
-  require<UsageError>(form != RowForm::raw,
-                      "type 'raw' is unknown; use fp32, bf16, fp16, int8 or fp8");
-  return form;
-}
-std::string_view to_string(RowForm form) { return kForms.of(form); }
 
 TableSource rows_of(const Features& features) {
   return [features](std::span<const std::uint64_t> ids, std::byte* rows) {
@@ -80,16 +71,16 @@ GatherRows TableRows::gather(const std::uint64_t* ids, std::uint64_t count, void
           .ids = ids,
           .count = count,
           .width = width,
-          .form = form,
+          .type = type,
           .out = static_cast<std::byte*>(out),
-          .out_stride = out_stride * (form == RowForm::raw ? 1 : sizeof(float)),
+          .out_stride = out_stride * unstored_size(type),
           .counts = counts};
 }
 
 TableLayout::TableLayout(const TableSettings& s, int ranks) {
   require_settings(s, ranks);
-  source_bytes_ = s.width * (s.form == RowForm::raw ? 1 : sizeof(float));
-  view_.stride = stored_stride(s.form, s.width);
+  source_bytes_ = s.width * unstored_size(s.type);
+  view_.stride = stored_stride(s.type, s.width);
   view_.rows = s.rows;
   view_.ranks = is_whole(s, ranks) ? 1 : ranks;
   const auto parts = static_cast<std::uint64_t>(view_.ranks);

@@ -1,5 +1,5 @@
 // Where a table's rows stand: which rank has which row, at which place of its memory. A table has
-// rows of one width and form by global id, over ranks (WholeGraph, section 3.2).
+// rows of one width and type by global id, over ranks (WholeGraph, section 3.2).
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,6 @@ enum class TablePlace {
   replicated,  // every rank has all rows in its own memory, that of its GPU if it has one
   mapped,      // rows stay in the dataset's memory, a mapped file: for ranks on the CPU
 };
-// Throws a UsageError that lists the places.
-TablePlace parse_table_place(std::string_view name);
 std::string_view to_string(TablePlace place);
 
 // How rows are divided among ranks.
@@ -32,15 +30,11 @@ enum class TableDivision {
   owners,  // by a partition
 };
 
-// Throws a UsageError that lists the forms: fp32, bf16, fp16, int8, fp8. Raw rows have no name.
-RowForm parse_row_form(std::string_view name);
-std::string_view to_string(RowForm form);
-
 // A table as it is wanted.
 struct TableSettings {
   std::uint64_t rows = 0;
   std::uint64_t width = 0;  // elements; bytes of raw rows
-  RowForm form = RowForm::f32;
+  DType type = DType::f32;
   TablePlace place = TablePlace::host;
   TableDivision division = TableDivision::ranges;
   const Partition* owners = nullptr;  // of division `owners`; the table does not outlive it
@@ -57,7 +51,7 @@ TableSource rows_of(const Features& features);
 struct TableRows {
   StoredRows rows;
   std::uint64_t width = 0;
-  RowForm form = RowForm::f32;
+  DType type = DType::f32;
   GatherCounts* counts = nullptr;  // see GatherRows; in the reader's memory
 
   // Returns the arguments of a gather: out row i = row ids[i] in fp32. `stride`: floats from one

@@ -39,7 +39,7 @@ void expect_same(const Dataset& a, const Dataset& b) {
       a.graph);
   EXPECT_EQ(a.features.rows, b.features.rows);
   EXPECT_EQ(a.features.width, b.features.width);
-  EXPECT_STREQ(a.features.form(), b.features.form());
+  EXPECT_EQ(a.features.form(), b.features.form());
   expect_same_bytes(a.features.f32, b.features.f32);
   expect_same_bytes(a.features.bf16, b.features.bf16);
   expect_same_csr(a.features.sparse, b.features.sparse);

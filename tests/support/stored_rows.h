@@ -9,6 +9,19 @@
 
 namespace plait::test {
 
+// Returns all types of rows, and the types that are gathered as numbers.
+inline std::vector<DType> row_types() {
+  std::vector<DType> types;
+  for (std::size_t value = 0; value < std::size(kDTypes); ++value)
+    types.push_back(static_cast<DType>(value));
+  return types;
+}
+inline std::vector<DType> number_types() {
+  std::vector<DType> types = row_types();
+  std::erase(types, DType::raw);
+  return types;
+}
+
 struct RowsCase {
   int ranks = 1;
   std::uint64_t rows = 100;  // of all ranks

@@ -26,7 +26,7 @@ inline TableSource table_source(const TableSettings& s, std::atomic<std::uint64_
     given += ids.size();
     for (const std::uint64_t id : ids)
       for (std::uint64_t k = 0; k < s.width; ++k) {
-        if (s.form == RowForm::raw) {
+        if (s.type == DType::raw) {
           *rows++ = table_byte(id, k);
           continue;
         }
@@ -40,19 +40,19 @@ inline TableSource table_source(const TableSettings& s, std::atomic<std::uint64_
 // Returns what a gather of a row yields: its bytes, or its elements after they were stored.
 inline std::vector<std::byte> table_row(const TableSettings& s, std::uint64_t id) {
   std::vector<float> values(s.width);
-  std::vector<std::byte> raw(s.width), stored(stored_bytes(s.form, s.width));
+  std::vector<std::byte> raw(s.width), stored(stored_bytes(s.type, s.width));
   for (std::uint64_t k = 0; k < s.width; ++k)
     values[k] = table_value(id, k), raw[k] = table_byte(id, k);
-  if (s.form == RowForm::raw) return raw;
+  if (s.type == DType::raw) return raw;
   store_rows_reference({.rows = reinterpret_cast<const std::byte*>(values.data()),
                         .rows_stride = 0,
                         .count = 1,
                         .width = s.width,
-                        .form = s.form,
+                        .type = s.type,
                         .out = stored.data(),
                         .out_stride = 0});
   for (std::uint64_t k = 0; k < s.width; ++k)
-    values[k] = stored_float(stored.data(), s.form, k, scale_at(stored.data(), s.form, s.width));
+    values[k] = stored_float(stored.data(), s.type, k, scale_at(stored.data(), s.type, s.width));
   std::vector<std::byte> bytes(s.width * sizeof(float));
   if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
   return bytes;

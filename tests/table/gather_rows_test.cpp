@@ -25,14 +25,14 @@ using Gather = void (*)(const GatherRows&);
 
 std::vector<std::byte> gathered(Gather gather, const RankedRows& rows,
                                 const std::vector<std::uint64_t>& ids, std::uint64_t width,
-                                RowForm form = RowForm::raw) {
-  const std::uint64_t row = width * (form == RowForm::raw ? 1 : sizeof(float)), stride = row + 3;
+                                DType type = DType::raw) {
+  const std::uint64_t row = width * (type == DType::raw ? 1 : sizeof(float)), stride = row + 3;
   std::vector<std::byte> out(ids.size() * stride + 1, kUntouched);
   gather({.from = rows.view,
           .ids = ids.data(),
           .count = ids.size(),
           .width = width,
-          .form = form,
+          .type = type,
           .out = out.data() + 1,
           .out_stride = stride});
   return out;
@@ -78,13 +78,12 @@ TEST(GatherRows, EqualsTheReference) {
 }
 
 TEST(GatherRows, ConvertsAsTheReference) {
-  for (const RowForm form :
-       {RowForm::f32, RowForm::bf16, RowForm::f16, RowForm::int8, RowForm::fp8})
+  for (const DType type : test::number_types())
     for (const std::uint64_t width : {1, 2, 7, 8, 100}) {
       const RankedRows rows({.ranks = 2, .rows = 60, .stride = width * 4 + 9, .before = 1});
       const auto ids = test::random_ids(60, 200, 4);
-      EXPECT_EQ(gathered(gather_rows, rows, ids, width, form),
-                gathered(gather_rows_reference, rows, ids, width, form))
+      EXPECT_EQ(gathered(gather_rows, rows, ids, width, type),
+                gathered(gather_rows_reference, rows, ids, width, type))
           << width;
     }
 }

@@ -22,8 +22,8 @@ std::uint64_t bytes_of(const StorePlan& plan, std::string_view name, std::size_t
 }
 
 // ogbn-papers100M as WholeGraph stores it: 111.1 M vertices of 128 floats, 3.2 G edges of 8 bytes.
-StoreQuestion papers(RowForm form) {
-  return {.table = {.rows = 111'100'000, .width = 128, .form = form, .place = TablePlace::gpu},
+StoreQuestion papers(DType type) {
+  return {.table = {.rows = 111'100'000, .width = 128, .type = type, .place = TablePlace::gpu},
           .ranks = 8,
           .gpus = true,
           .structure = 24 * kGiB,
@@ -31,7 +31,7 @@ StoreQuestion papers(RowForm form) {
 }
 
 TEST(StoreMemory, HasTheFiguresOfThePaper) {
-  const StorePlan plan = plan_store(papers(RowForm::f32));
+  const StorePlan plan = plan_store(papers(DType::f32));
   const double gib = static_cast<double>(bytes_of(plan, "features")) / kGiB;
   EXPECT_NEAR(gib, 6.62, 0.01);  // table IV: 6.7 GB per GPU, 53 GB in all
   EXPECT_EQ(plan.memory.items.front().bytes.size(), 8u);
@@ -39,11 +39,11 @@ TEST(StoreMemory, HasTheFiguresOfThePaper) {
   EXPECT_EQ(bytes_of(plan, "labels", 3), 444'400'000u);
   EXPECT_EQ(plan.total(), 8 * plan.memory.rank_total(0));
   // A row of int8 has 128 codes, a scale and 12 bytes of gap.
-  EXPECT_EQ(bytes_of(plan_store(papers(RowForm::int8)), "features"), 111'100'000u / 8 * 144);
+  EXPECT_EQ(bytes_of(plan_store(papers(DType::int8)), "features"), 111'100'000u / 8 * 144);
 }
 
 TEST(StoreMemory, CountsWhereRowsStand) {
-  StoreQuestion q = papers(RowForm::bf16);
+  StoreQuestion q = papers(DType::bf16);
   q.table.rows = 1001, q.hot_rows = 100;
   EXPECT_EQ(bytes_of(plan_store(q), "features"), 126u * 256);  // of the largest rank
   EXPECT_EQ(bytes_of(plan_store(q), "copies of hot rows"), hot_bytes(100, 1001, 256));
@@ -61,7 +61,7 @@ TEST(StoreMemory, CountsWhereRowsStand) {
 }
 
 TEST(StoreMemory, ChoosesThePlace) {
-  StoreQuestion q = papers(RowForm::f32);
+  StoreQuestion q = papers(DType::f32);
   const auto place = [&](std::uint64_t gpu, std::uint64_t host, bool peers = true) {
     return choose_place(q,
                         {.gpus = std::vector<std::uint64_t>(8, gpu), .host = host, .peers = peers});
@@ -85,7 +85,7 @@ TEST(StoreMemory, ChoosesThePlace) {
 }
 
 TEST(StoreMemory, OneFullGpuDecides) {
-  const StoreQuestion q = papers(RowForm::f32);
+  const StoreQuestion q = papers(DType::f32);
   std::vector<std::uint64_t> gpus(8, 60 * kGiB);
   EXPECT_EQ(choose_place(q, {.gpus = gpus}), TablePlace::gpu);
   gpus[5] = 25 * kGiB;
@@ -93,7 +93,7 @@ TEST(StoreMemory, OneFullGpuDecides) {
 }
 
 TEST(StoreMemory, ChoosesThePlaceOnTheCpu) {
-  StoreQuestion q = papers(RowForm::f32);
+  StoreQuestion q = papers(DType::f32);
   q.gpus = false;
   EXPECT_EQ(choose_place(q, {.host = 1, .mappable = true}), TablePlace::mapped);
   EXPECT_EQ(choose_place(q, {.host = 54 * kGiB}), TablePlace::host);
@@ -110,7 +110,7 @@ TEST(StoreMemory, AsksForADataset) {
                         .neighbours = std::vector<std::uint32_t>{0, 1, 1}};
   dataset.features.width = 7;
   dataset.labels = std::vector<std::int32_t>{1, 0};
-  const StoreQuestion q = store_question(dataset, {.form = RowForm::f16}, 3, true);
+  const StoreQuestion q = store_question(dataset, {.type = DType::f16}, 3, true);
   EXPECT_EQ(q.table.rows, 2u);
   EXPECT_EQ(q.table.width, 7u);
   EXPECT_EQ(q.structure, 3u * 8 + 3 * 4);

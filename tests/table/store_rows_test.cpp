@@ -1,4 +1,4 @@
-// Numbers become the nearest that a form has, found by search, and rows have the bits of plain
+// Numbers become the nearest that a type has, found by search, and rows have the bits of plain
 // loops.
 #include "plait/table/store_rows.h"
 
@@ -101,16 +101,24 @@ TEST(Convert, Int8IsTheNearest) {
   }
 }
 
+TEST(Convert, CodesHaveTheirTypesTraits) {
+  for (const DType type : test::number_types())
+    with_storage(type, [&]<class S>(S) {
+      EXPECT_EQ(sizeof(typename S::Code), size_of(type)) << to_string(type);
+      EXPECT_EQ(kHasScale<S>, is_scaled(type)) << to_string(type);
+    });
+}
+
 std::vector<std::byte> stored(void (*store)(const StoreRows&), const std::vector<std::byte>& rows,
-                              std::uint64_t count, std::uint64_t width, RowForm form) {
-  const std::uint64_t in = width * (form == RowForm::raw ? 1 : 4) + 2;
-  const std::uint64_t stride = stored_stride(form, width) + 1;
+                              std::uint64_t count, std::uint64_t width, DType type) {
+  const std::uint64_t in = width * (type == DType::raw ? 1 : 4) + 2;
+  const std::uint64_t stride = stored_stride(type, width) + 1;
   std::vector<std::byte> out(count * stride, std::byte{0x5a});
   store({.rows = rows.data() + 1,
          .rows_stride = in,
          .count = count,
          .width = width,
-         .form = form,
+         .type = type,
          .out = out.data(),
          .out_stride = stride});
   return out;
@@ -118,26 +126,25 @@ std::vector<std::byte> stored(void (*store)(const StoreRows&), const std::vector
 
 TEST(StoreRows, EqualsTheReference) {
   std::mt19937 random(3);
-  for (const RowForm form :
-       {RowForm::raw, RowForm::f32, RowForm::bf16, RowForm::f16, RowForm::int8, RowForm::fp8})
+  for (const DType type : test::row_types())
     for (const std::uint64_t width : {0, 1, 2, 3, 5, 8, 16, 33, 100, 128})
       for (const std::uint64_t count : {0, 1, 700}) {
         std::vector<std::byte> rows(count * (width * 4 + 2) + 1);
         for (std::byte& byte : rows) byte = static_cast<std::byte>(random());
-        EXPECT_EQ(stored(store_rows, rows, count, width, form),
-                  stored(store_rows_reference, rows, count, width, form))
-            << static_cast<int>(form) << ' ' << width << ' ' << count;
+        EXPECT_EQ(stored(store_rows, rows, count, width, type),
+                  stored(store_rows_reference, rows, count, width, type))
+            << static_cast<int>(type) << ' ' << width << ' ' << count;
       }
 }
 
 // Returns a row as it is after it was stored and gathered.
-std::vector<float> kept(const std::vector<float>& row, RowForm form) {
-  std::vector<std::byte> memory(stored_stride(form, row.size()));
+std::vector<float> kept(const std::vector<float>& row, DType type) {
+  std::vector<std::byte> memory(stored_stride(type, row.size()));
   store_rows({.rows = reinterpret_cast<const std::byte*>(row.data()),
               .rows_stride = row.size() * 4,
               .count = 1,
               .width = row.size(),
-              .form = form,
+              .type = type,
               .out = memory.data(),
               .out_stride = memory.size()});
   StoredRows view;
@@ -149,7 +156,7 @@ std::vector<float> kept(const std::vector<float>& row, RowForm form) {
                .ids = &id,
                .count = 1,
                .width = row.size(),
-               .form = form,
+               .type = type,
                .out = reinterpret_cast<std::byte*>(out.data()),
                .out_stride = row.size() * 4});
   return out;
@@ -165,7 +172,7 @@ TEST(StoreRows, KeepsNumbersAsNearAsItsForm) {
         x = (static_cast<float>(random() % 20001) / 10000 - 1) * size;
         greatest = std::max(greatest, std::abs(x));
       }
-      const auto int8 = kept(row, RowForm::int8), fp8 = kept(row, RowForm::fp8);
+      const auto int8 = kept(row, DType::int8), fp8 = kept(row, DType::fp8);
       for (std::size_t k = 0; k < row.size(); ++k) {
         EXPECT_LE(std::abs(int8[k] - row[k]), greatest / 127 * 0.5002) << row[k];
         // Half a step of 3 bits, or of the least number.
@@ -177,26 +184,25 @@ TEST(StoreRows, KeepsNumbersAsNearAsItsForm) {
 }
 
 TEST(StoreRows, OfOddRows) {
-  for (const RowForm form : {RowForm::int8, RowForm::fp8}) {
-    EXPECT_EQ(kept({0, -0.0f, 0}, form), (std::vector<float>{0, 0, 0}));
-    EXPECT_EQ(kept({1e-45f, 0}, form), (std::vector<float>{0, 0}));  // no scale is so small
+  for (const DType type : {DType::int8, DType::fp8}) {
+    EXPECT_EQ(kept({0, -0.0f, 0}, type), (std::vector<float>{0, 0, 0}));
+    EXPECT_EQ(kept({1e-45f, 0}, type), (std::vector<float>{0, 0}));  // no scale is so small
     for (const float odd : {kInf, -kInf, std::nanf("")})
-      for (const float x : kept({1, odd, 0}, form)) EXPECT_TRUE(std::isnan(x)) << odd;
+      for (const float x : kept({1, odd, 0}, type)) EXPECT_TRUE(std::isnan(x)) << odd;
     // The greatest numbers come back but for the rounding of one division and one product.
-    const auto ends = kept({-3.4e38f, 3.4e38f, 1}, form);
+    const auto ends = kept({-3.4e38f, 3.4e38f, 1}, type);
     EXPECT_FLOAT_EQ(ends[0], -3.4e38f);
     EXPECT_FLOAT_EQ(ends[1], 3.4e38f);
   }
 }
 
 TEST(StoredRows, GapsAreSmall) {
-  for (const RowForm form :
-       {RowForm::raw, RowForm::f32, RowForm::bf16, RowForm::f16, RowForm::int8, RowForm::fp8})
+  for (const DType type : test::row_types())
     for (std::uint64_t width = 1; width < 300; ++width) {
-      const std::uint64_t bytes = stored_bytes(form, width), stride = stored_stride(form, width);
+      const std::uint64_t bytes = stored_bytes(type, width), stride = stored_stride(type, width);
       EXPECT_GE(stride, bytes);
       EXPECT_LT(static_cast<double>(stride - bytes), 0.2 * static_cast<double>(stride)) << width;
-      EXPECT_EQ(stride % (bytes >= 64 ? 16 : element_bytes(form)), 0u) << width;
+      EXPECT_EQ(stride % (bytes >= 64 ? 16 : size_of(type)), 0u) << width;
     }
 }
 

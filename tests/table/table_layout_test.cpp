@@ -90,15 +90,6 @@ TEST(TableLayout, RefusesContradictions) {
       {.rows = 9, .width = 1, .division = TableDivision::owners, .owners = &partition}, 2));
 }
 
-TEST(TableSettings, HaveWords) {
-  for (const auto* word : {"gpu", "host", "replicated", "mapped"})
-    EXPECT_EQ(to_string(parse_table_place(word)), word);
-  for (const auto* word : {"fp32", "bf16", "fp16", "int8", "fp8"})
-    EXPECT_EQ(to_string(parse_row_form(word)), word);
-  EXPECT_THROW(parse_row_form("raw"), UsageError);
-  EXPECT_THROW(parse_table_place("disk"), UsageError);
-}
-
 TEST(RowsOf, TakesFeaturesOfAllForms) {
   Features dense{.rows = 3, .width = 2, .f32 = std::vector<float>{1, 2, 3, 4, 5, 6}};
   Features bf16{.rows = 3, .width = 2};

@@ -98,7 +98,7 @@ std::unique_ptr<GpuTable> GpuBatches::table_of(World& world, std::uint64_t ahead
                                                const Partition* owners) const {
   const bool narrow = !dataset_.features.bf16.empty() && normalize_ == Normalize::none;
   const TableSettings wanted{
-      .form = narrow ? RowForm::bf16 : RowForm::f32,
+      .type = narrow ? DType::bf16 : DType::f32,
       .division = owners != nullptr ? TableDivision::owners : TableDivision::ranges,
       .owners = owners};
   StoreQuestion question = store_question(dataset_, wanted, world.size(), true);

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -31,25 +30,14 @@ void ask_for(const std::byte* row, std::uint64_t bytes) {
   for (std::uint64_t k = 0; k < lines; ++k) __builtin_prefetch(row + k * kCacheLine);
 }
 
-void convert_row(const std::byte* row, RowForm form, std::uint64_t width, std::byte* out) {
-  const float scale = scale_at(row, form, width);
-  const auto convert = [&](auto form_constant) {
-    constexpr RowForm kForm = decltype(form_constant)::value;
+void convert_row(const std::byte* row, DType type, std::uint64_t width, std::byte* out) {
+  const float scale = scale_at(row, type, width);
+  with_storage(type, [&]<class S>(S) {
     for (std::uint64_t k = 0; k < width; ++k) {
-      const float value = stored_float(row, kForm, k, scale);
+      const float value = stored_float<S>(row, k, scale);
       std::memcpy(out + k * sizeof(float), &value, sizeof(float));
     }
-  };
-  switch (form) {
-    case RowForm::bf16:
-      return convert(std::integral_constant<RowForm, RowForm::bf16>{});
-    case RowForm::f16:
-      return convert(std::integral_constant<RowForm, RowForm::f16>{});
-    case RowForm::int8:
-      return convert(std::integral_constant<RowForm, RowForm::int8>{});
-    default:
-      return convert(std::integral_constant<RowForm, RowForm::fp8>{});
-  }
+  });
 }
 
 // Adds the numbers of rows of a block to args.counts, which threads share.
@@ -67,7 +55,7 @@ void count_rows(const GatherRows& a, std::size_t begin, std::size_t end) {
 }  // namespace
 
 void gather_rows(const GatherRows& a) {
-  const std::uint64_t bytes = stored_bytes(a.form, a.width);
+  const std::uint64_t bytes = stored_bytes(a.type, a.width);
   parallel_blocks(a.count, kGrain, [&](std::size_t begin, std::size_t end) {
     if (a.counts != nullptr) count_rows(a, begin, end);
     for (std::size_t i = begin; i < std::min<std::size_t>(begin + kAhead, end); ++i)
@@ -76,10 +64,10 @@ void gather_rows(const GatherRows& a) {
       if (i + kAhead < end) ask_for(row_at(a.from, a.ids[i + kAhead]), bytes);
       const std::byte* const row = row_at(a.from, a.ids[i]);
       std::byte* const out = a.out + i * a.out_stride;
-      if (a.form == RowForm::raw || a.form == RowForm::f32) {
+      if (is_copied(a.type)) {
         if (bytes > 0) std::memcpy(out, row, bytes);
       } else {
-        convert_row(row, a.form, a.width, out);
+        convert_row(row, a.type, a.width, out);
       }
     }
   });

@@ -19,38 +19,28 @@ float float_at(const std::byte* row, std::uint64_t k) {
   return value;
 }
 
-// Writes encode(x) of each element.
-template <class Encode>
-void encode_row(const std::byte* row, std::uint64_t width, std::byte* out, Encode encode) {
+template <class Storage>
+void store_row(const std::byte* row, std::uint64_t width, std::byte* out) {
+  float scale = 1;
+  if constexpr (kHasScale<Storage>) {
+    std::uint32_t greatest = 0;
+    for (std::uint64_t k = 0; k < width; ++k)
+      greatest =
+          std::max(greatest, __builtin_bit_cast(std::uint32_t, float_at(row, k)) & ~kSignBit);
+    scale = scale_of<Storage>(greatest);
+    std::memcpy(out + scale_offset(width), &scale, sizeof(scale));
+  }
   for (std::uint64_t k = 0; k < width; ++k) {
-    const auto code = encode(float_at(row, k));
+    const auto code = encoded<Storage>(float_at(row, k), scale);
     std::memcpy(out + k * sizeof(code), &code, sizeof(code));
   }
 }
 
-template <RowForm kForm>
-void scale_row(const std::byte* row, std::uint64_t width, std::byte* out) {
-  std::uint32_t greatest = 0;
-  for (std::uint64_t k = 0; k < width; ++k)
-    greatest = std::max(greatest, __builtin_bit_cast(std::uint32_t, float_at(row, k)) & ~kSignBit);
-  const float scale = scale_of(kForm, greatest);
-  encode_row(row, width, out, [=](float x) { return scaled_code(kForm, x, scale); });
-  std::memcpy(out + scale_offset(width), &scale, sizeof(scale));
-}
-
-void store_row(const std::byte* row, RowForm form, std::uint64_t width, std::byte* out) {
-  switch (form) {
-    case RowForm::bf16:
-      return encode_row(row, width, out, float_to_bf16_bits);
-    case RowForm::f16:
-      return encode_row(row, width, out, float_to_half);
-    case RowForm::int8:
-      return scale_row<RowForm::int8>(row, width, out);
-    case RowForm::fp8:
-      return scale_row<RowForm::fp8>(row, width, out);
-    default:
-      std::memcpy(out, row, width * element_bytes(form));
-  }
+void store_row(const std::byte* row, DType type, std::uint64_t width, std::byte* out) {
+  if (is_copied(type))
+    std::memcpy(out, row, width * size_of(type));
+  else
+    with_storage(type, [&]<class S>(S) { store_row<S>(row, width, out); });
 }
 
 }  // namespace
@@ -59,7 +49,7 @@ void store_rows(const StoreRows& a) {
   if (a.width == 0) return;
   parallel_blocks(a.count, kStoreRowsGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i)
-      store_row(a.rows + i * a.rows_stride, a.form, a.width, a.out + i * a.out_stride);
+      store_row(a.rows + i * a.rows_stride, a.type, a.width, a.out + i * a.out_stride);
   });
 }
 

@@ -104,8 +104,8 @@ GatherRows copies_of(const GatherRows& a) {
   copies.from.stride = a.out_stride;
   copies.from.rows = a.count, copies.from.starts[1] = a.count;
   copies.from.ranks = 1, copies.from.own = 0;
-  copies.width = a.form == RowForm::raw ? a.width : a.width * sizeof(float);
-  copies.form = RowForm::raw;
+  copies.width = a.width * unstored_size(a.type);
+  copies.type = DType::raw;
   copies.counts = nullptr;
   return copies;
 }

@@ -1,4 +1,4 @@
-// The kernel of gathers, for all forms of rows and for lists of rows (distinct_rows.cu).
+// The kernel of gathers, for all types of rows and for lists of rows (distinct_rows.cu).
 //
 // As many lanes work on a row as it has pieces of the widest word on which all rows stand, up to a
 // warp. A lane reads a piece of each of kInFlight rows before it writes any, so that loads over a
@@ -13,8 +13,6 @@
 // L1 cache, for none is read twice by one multiprocessor, but through the L2 cache, because some
 // ids repeat.
 #pragma once
-
-#include <cuda_fp16.h>
 
 #include <algorithm>
 #include <type_traits>
@@ -40,36 +38,35 @@ struct Copy {
   static __device__ Word value(Word word, float) { return word; }
 };
 
-// Reads one element of fp32, or four as a whole word.
-template <int kElements>
-struct Floats : Copy<std::conditional_t<kElements == 4, float4, float>> {};
-
 // Converts one element, or four from and to whole words.
-template <RowForm kForm, int kElements>
+template <class Storage, int kElements>
 struct Convert {
-  static constexpr std::uint64_t kInBytes = kElements * element_bytes(kForm);
+  using Code = typename Storage::Code;
+  static constexpr std::uint64_t kInBytes = kElements * sizeof(Code);
   static constexpr std::uint64_t kOutBytes = kElements * sizeof(float);
-  static constexpr bool kScaled = is_scaled(kForm);
-  using Piece = std::conditional_t<kElements == 4, std::conditional_t<kScaled, unsigned, uint2>,
-                                   std::conditional_t<kScaled, unsigned char, unsigned short>>;
+  static constexpr bool kBytes = sizeof(Code) == 1, kScaled = kHasScale<Storage>;
+  using Element = std::conditional_t<kBytes, unsigned char, unsigned short>;
+  using Piece =
+      std::conditional_t<kElements == 1, Element, std::conditional_t<kBytes, unsigned, uint2>>;
 
   static __device__ float element(unsigned bits, float scale) {
-    if constexpr (kForm == RowForm::bf16) return __uint_as_float(bits << 16);
-    if constexpr (kForm == RowForm::f16)
-      return __half2float(__ushort_as_half(static_cast<unsigned short>(bits)));
-    return scaled_value(kForm, static_cast<std::uint8_t>(bits), scale);
+    return decoded<Storage>(__builtin_bit_cast(Code, static_cast<Element>(bits)), scale);
   }
   static __device__ auto value(Piece piece, float scale) {
     if constexpr (kElements == 1)
       return element(piece, scale);
-    else if constexpr (kScaled)
+    else if constexpr (kBytes)
       return float4{element(piece & 0xffu, scale), element(piece >> 8 & 0xffu, scale),
                     element(piece >> 16 & 0xffu, scale), element(piece >> 24, scale)};
     else
-      return float4{element(piece.x & 0xffffu, 1), element(piece.x >> 16, 1),
-                    element(piece.y & 0xffffu, 1), element(piece.y >> 16, 1)};
+      return float4{element(piece.x & 0xffffu, scale), element(piece.x >> 16, scale),
+                    element(piece.y & 0xffffu, scale), element(piece.y >> 16, scale)};
   }
 };
+// Elements of fp32 stay as they are.
+template <int kElements>
+struct Convert<StoredNumber<float>, kElements>
+    : Copy<std::conditional_t<kElements == 4, float4, float>> {};
 
 // Pieces are written as they are.
 struct WholePieces {
@@ -174,7 +171,7 @@ __global__ void __launch_bounds__(kGatherThreads)
 template <class Mover, class Rows>
 void launch_gather(const GatherRows& a, const Rows& rows, cudaStream_t stream) {
   constexpr std::uint64_t kInFlight = 4, kMostBlocks = 4096;
-  const std::uint64_t pieces = a.width * element_bytes(a.form) / Mover::kInBytes;
+  const std::uint64_t pieces = a.width * size_of(a.type) / Mover::kInBytes;
   for_lanes<1>(pieces, [&](auto lanes) {
     constexpr int kLanes = decltype(lanes)::value;
     constexpr std::uint64_t kOfBlock = kGatherThreads / kLanes * kInFlight;
@@ -214,30 +211,17 @@ void launch_converted(const GatherRows& a, const Rows& rows, cudaStream_t stream
 // Enqueues a gather of rows that become, or are, fp32.
 template <class Rows>
 void enqueue_floats(const GatherRows& a, const Rows& rows, cudaStream_t stream) {
-  const auto convert = [&]<RowForm kForm>() {
-    launch_converted<Convert<kForm, 4>, Convert<kForm, 1>>(a, rows, stream);
-  };
-  switch (a.form) {
-    case RowForm::bf16:
-      return convert.template operator()<RowForm::bf16>();
-    case RowForm::f16:
-      return convert.template operator()<RowForm::f16>();
-    case RowForm::int8:
-      return convert.template operator()<RowForm::int8>();
-    case RowForm::fp8:
-      return convert.template operator()<RowForm::fp8>();
-    default:
-      return launch_converted<Floats<4>, Floats<1>>(a, rows, stream);
-  }
+  with_storage(
+      a.type, [&]<class S>(S) { launch_converted<Convert<S, 4>, Convert<S, 1>>(a, rows, stream); });
 }
 
 // Enqueues a gather of these rows on the stream.
 template <class Rows>
 void enqueue_gather(const GatherRows& a, const Rows& rows, cudaStream_t stream) {
   if (a.count == 0 || a.width == 0) return;
-  if (a.form != RowForm::raw && a.form != RowForm::f32) return enqueue_floats(a, rows, stream);
+  if (!is_copied(a.type)) return enqueue_floats(a, rows, stream);
   const std::uint64_t words =
-      alignment_of(a.from) | alignment_of_results(a) | a.width * element_bytes(a.form);
+      alignment_of(a.from) | alignment_of_results(a) | a.width * size_of(a.type);
   switch (alignment_of(words)) {
     case 1:
       return launch_gather<Copy<unsigned char>>(a, rows, stream);

@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <type_traits>
 
 #include "plait/base/cuda/cuda.cuh"
 #include "plait/base/cuda/warp.cuh"
@@ -20,7 +21,7 @@ __device__ void put(std::byte* at, T value) {
   *reinterpret_cast<T*>(at) = value;
 }
 
-template <RowForm kForm, int kLanes>
+template <class Storage, int kLanes>
 __global__ void __launch_bounds__(kThreads) encode_rows(const __grid_constant__ StoreRows a) {
   const std::uint64_t step = std::uint64_t{gridDim.x} * (kThreads / kLanes);
   const unsigned lane = threadIdx.x % kLanes;
@@ -32,25 +33,23 @@ __global__ void __launch_bounds__(kThreads) encode_rows(const __grid_constant__ 
     const auto* const row = reinterpret_cast<const float*>(a.rows + i * a.rows_stride);
     std::byte* const out = a.out + i * a.out_stride;
     float scale = 0;
-    if constexpr (is_scaled(kForm)) {
+    if constexpr (kHasScale<Storage>) {
       std::uint32_t greatest = 0;
       for (std::uint64_t k = lane; k < width; k += kLanes)
         greatest = max(greatest, __float_as_uint(row[k]) & ~kSignBit);
       for (int k = kLanes / 2; k > 0; k /= 2)
         greatest = max(greatest, __shfl_xor_sync(kAll, greatest, k));
-      scale = scale_of(kForm, greatest);
+      scale = scale_of<Storage>(greatest);
       if (lane == 0 && width > 0) put(out + scale_offset(width), scale);
     }
     for (std::uint64_t k = lane; k < width; k += kLanes) {
-      std::byte* const at = out + k * element_bytes(kForm);
-      if constexpr (kForm == RowForm::bf16) put(at, float_to_bf16_bits(row[k]));
-      if constexpr (kForm == RowForm::f16) put(at, float_to_half(row[k]));
-      if constexpr (is_scaled(kForm)) put(at, scaled_code(kForm, row[k], scale));
+      const auto code = encoded<Storage>(row[k], scale);
+      put(out + k * sizeof(code), code);
     }
   }
 }
 
-template <RowForm kForm>
+template <class Storage>
 void launch(const StoreRows& a, cudaStream_t stream) {
   constexpr std::uint64_t kMostBlocks = 4096;
   for_lanes<1>(a.width, [&](auto lanes) {
@@ -58,7 +57,7 @@ void launch(const StoreRows& a, cudaStream_t stream) {
     constexpr std::uint64_t kOfBlock = kThreads / kLanes;
     const auto blocks =
         static_cast<unsigned>(std::min((a.count + kOfBlock - 1) / kOfBlock, kMostBlocks));
-    encode_rows<kForm, kLanes><<<blocks, kThreads, 0, stream>>>(a);
+    encode_rows<Storage, kLanes><<<blocks, kThreads, 0, stream>>>(a);
   });
   check_cuda(cudaGetLastError(), "storing rows");
 }
@@ -68,21 +67,15 @@ void launch(const StoreRows& a, cudaStream_t stream) {
 void gpu_store_rows(const StoreRows& a, void* at) {
   if (a.count == 0 || a.width == 0) return;
   auto* const stream = static_cast<cudaStream_t>(at);
-  switch (a.form) {
-    case RowForm::bf16:
-      return launch<RowForm::bf16>(a, stream);
-    case RowForm::f16:
-      return launch<RowForm::f16>(a, stream);
-    case RowForm::int8:
-      return launch<RowForm::int8>(a, stream);
-    case RowForm::fp8:
-      return launch<RowForm::fp8>(a, stream);
-    default:
-      check_cuda(
-          cudaMemcpy2DAsync(a.out, a.out_stride, a.rows, a.rows_stride,
-                            a.width * element_bytes(a.form), a.count, cudaMemcpyDefault, stream),
-          "storing rows");
+  if (is_copied(a.type)) {
+    check_cuda(cudaMemcpy2DAsync(a.out, a.out_stride, a.rows, a.rows_stride,
+                                 a.width * size_of(a.type), a.count, cudaMemcpyDefault, stream),
+               "storing rows");
+    return;
   }
+  with_storage(a.type, [&]<class S>(S) {
+    if constexpr (!std::is_same_v<S, StoredNumber<float>>) launch<S>(a, stream);
+  });
 }
 
 }  // namespace plait

@@ -29,7 +29,7 @@ void fill(const TableLayout& layout, int part, const TableSettings& s, const Tab
                 .rows_stride = bytes,
                 .count = count,
                 .width = s.width,
-                .form = s.form,
+                .type = s.type,
                 .out = to + first * layout.stride(),
                 .out_stride = layout.stride()});
   }
@@ -41,7 +41,7 @@ class HostTable : public Table {
   HostTable(World& world, const TableSettings& s, const TableLayout& layout,
             const TableSource& source)
       : heap_(SymmetricHeap::create(world, layout.part_bytes())) {
-    rows_ = {.rows = layout.view(), .width = s.width, .form = s.form};
+    rows_ = {.rows = layout.view(), .width = s.width, .type = s.type};
     rows_.rows.own = world.rank();
     for (int rank = 0; rank < world.size(); ++rank)
       rows_.rows.base[rank] = heap_->part(rank).data();
@@ -60,7 +60,7 @@ class OwnTable : public Table {
   OwnTable(const TableSettings& s, const TableLayout& layout, const std::byte* first,
            std::shared_ptr<const void> owner)
       : owner_(std::move(owner)) {
-    rows_ = {.rows = layout.view(), .width = s.width, .form = s.form};
+    rows_ = {.rows = layout.view(), .width = s.width, .type = s.type};
     rows_.rows.own = 0;
     rows_.rows.base[0] = first;
   }
@@ -119,9 +119,9 @@ std::unique_ptr<Table> Table::map(const Features& features) {
   const bool bf16 = !features.bf16.empty();
   const auto* const first = bf16 ? reinterpret_cast<const std::byte*>(keep->bf16.data())
                                  : reinterpret_cast<const std::byte*>(keep->f32.data());
-  const RowForm form = bf16 ? RowForm::bf16 : RowForm::f32;
-  return map(keep, first, {.rows = features.rows, .width = features.width, .form = form},
-             features.width * element_bytes(form));
+  const DType type = bf16 ? DType::bf16 : DType::f32;
+  return map(keep, first, {.rows = features.rows, .width = features.width, .type = type},
+             features.width * size_of(type));
 }
 
 }  // namespace plait

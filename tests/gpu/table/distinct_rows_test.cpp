@@ -17,13 +17,13 @@ using test::RowsCase;
 
 constexpr std::byte kUntouched{0x5a};
 
-void check(const RowsCase& c, std::size_t count, RowForm form, GpuDistinctGather& gather) {
+void check(const RowsCase& c, std::size_t count, DType type, GpuDistinctGather& gather) {
   SCOPED_TRACE(testing::Message() << c.ranks << " ranks, " << c.rows << " rows, " << count
-                                  << " ids, form " << static_cast<int>(form));
+                                  << " ids, type " << static_cast<int>(type));
   RankedRows rows(c);
   rows.view.own = c.ranks - 1;
   const DeviceRows there(rows, c);
-  const std::uint64_t width = 9, row = width * (form == RowForm::raw ? 1 : 4), stride = row + 4;
+  const std::uint64_t width = 9, row = width * (type == DType::raw ? 1 : 4), stride = row + 4;
   const auto ids = test::random_ids(c.rows, count, 3);
   const DeviceArray<std::uint64_t> ids_there{std::span(ids)};
   std::vector<std::byte> out(ids.size() * stride, kUntouched);
@@ -34,7 +34,7 @@ void check(const RowsCase& c, std::size_t count, RowForm form, GpuDistinctGather
                   .ids = ids_there.data(),
                   .count = ids.size(),
                   .width = width,
-                  .form = form,
+                  .type = type,
                   .out = out_there.data(),
                   .out_stride = stride,
                   .counts = counts.data()};
@@ -42,7 +42,7 @@ void check(const RowsCase& c, std::size_t count, RowForm form, GpuDistinctGather
   args.from = rows.view, args.ids = ids.data(), args.out = out.data(), args.counts = nullptr;
   gather_rows_reference(args);
   const auto found = out_there.to_host();
-  if (form == RowForm::raw)
+  if (type == DType::raw)
     ASSERT_EQ(found, out);
   else
     test::expect_same_floats(found, out);
@@ -62,14 +62,14 @@ TEST(DistinctRowsCuda, CrossOnce) {
   for (const int ranks : {1, 2, 5})
     for (const std::uint64_t rows : {1, 3, 200, 90000})
       for (const std::size_t count : {0, 1, 255, 256, 257, 100000})
-        for (const RowForm form : {RowForm::raw, RowForm::int8})
+        for (const DType type : {DType::raw, DType::int8})
           check({.ranks = ranks,
                  .rows = rows,
                  .stride = 16,
                  .scattered = rows == 3,
                  .dealt = rows == 200,
                  .hot = count > 256},
-                count, form, gather);
+                count, type, gather);
 }
 
 TEST(DistinctRowsCuda, RefusesMoreIdsThanForeseen) {

@@ -23,13 +23,13 @@ constexpr std::byte kUntouched{0x5a};
 struct Case {
   RowsCase rows;
   std::uint64_t width = 4;
-  RowForm form = RowForm::raw;
+  DType type = DType::raw;
   std::size_t ids = 700;
   std::uint64_t out_before = 0, out_gap = 0;  // bytes
 };
 
 void check(const Case& c) {
-  SCOPED_TRACE(testing::Message() << "width " << c.width << " form " << static_cast<int>(c.form)
+  SCOPED_TRACE(testing::Message() << "width " << c.width << " type " << static_cast<int>(c.type)
                                   << " ranks " << c.rows.ranks << " stride " << c.rows.stride
                                   << " before " << c.rows.before << " scattered "
                                   << c.rows.scattered << " out " << c.out_before << ' '
@@ -38,14 +38,14 @@ void check(const Case& c) {
   const DeviceRows there(rows, c.rows);
   const auto ids = test::random_ids(c.rows.rows, c.ids, 3);
   const DeviceArray<std::uint64_t> ids_there{std::span(ids)};
-  const std::uint64_t stride = c.width * (c.form == RowForm::raw ? 1 : 4) + c.out_gap;
+  const std::uint64_t stride = c.width * (c.type == DType::raw ? 1 : 4) + c.out_gap;
   std::vector<std::byte> out(c.out_before + ids.size() * stride, kUntouched);
   DeviceArray<std::byte> out_there{std::span<const std::byte>(out)};
   GatherRows args{.from = rows.view,
                   .ids = ids.data(),
                   .count = ids.size(),
                   .width = c.width,
-                  .form = c.form,
+                  .type = c.type,
                   .out = out.data() + c.out_before,
                   .out_stride = stride};
   gather_rows_reference(args);
@@ -53,7 +53,7 @@ void check(const Case& c) {
   args.out = out_there.data() + c.out_before;
   gpu_gather_rows(args, nullptr);
   const auto found = out_there.to_host();
-  if (c.form == RowForm::raw || c.form == RowForm::f32 || c.form == RowForm::bf16)
+  if (c.type == DType::raw || c.type == DType::f32 || c.type == DType::bf16)
     ASSERT_EQ(found, out);
   else
     test::expect_same_floats(found, out, c.out_before);
@@ -63,12 +63,11 @@ void check(const Case& c) {
 TEST(GatherRowsCuda, DropsWhileItGathers) {
   const Dropout dropout(11, 0.3f);
   const DropoutStep step{&dropout, 5, 2};
-  for (const RowForm form :
-       {RowForm::f32, RowForm::bf16, RowForm::f16, RowForm::int8, RowForm::fp8})
+  for (const DType type : test::number_types())
     for (const std::uint64_t width : {1, 2, 3, 4, 7, 19, 100, 102, 264})
       for (const std::uint64_t gap : {0, 1}) {
-        SCOPED_TRACE(testing::Message() << "width " << width << " form " << static_cast<int>(form));
-        const RowsCase of{.ranks = 3, .stride = (stored_bytes(form, width) + 15) / 16 * 16};
+        SCOPED_TRACE(testing::Message() << "width " << width << " type " << static_cast<int>(type));
+        const RowsCase of{.ranks = 3, .stride = (stored_bytes(type, width) + 15) / 16 * 16};
         const RankedRows rows(of);
         const DeviceRows there(rows, of);
         const auto ids = test::random_ids(of.rows, 500, 3), numbers = test::random_ids(900, 500, 4);
@@ -80,7 +79,7 @@ TEST(GatherRowsCuda, DropsWhileItGathers) {
                         .ids = ids_there.data(),
                         .count = ids.size(),
                         .width = width,
-                        .form = form,
+                        .type = type,
                         .out = reinterpret_cast<std::byte*>(plain.data()),
                         .out_stride = width * 4};
         gpu_gather_rows(args, nullptr);
@@ -119,15 +118,14 @@ TEST(GatherRowsCuda, WideRowsOfAllAlignments) {
 }
 
 TEST(GatherRowsCuda, Converts) {
-  for (const RowForm form :
-       {RowForm::f32, RowForm::bf16, RowForm::f16, RowForm::int8, RowForm::fp8})
+  for (const DType type : test::number_types())
     for (const std::uint64_t width : {1, 2, 3, 7, 8, 16, 100, 128, 264})
       for (const std::uint64_t before : {0, 4, 16})
         check({.rows = {.ranks = 2,
-                        .stride = (stored_bytes(form, width) + 3) / 4 * 4 + before,
+                        .stride = (stored_bytes(type, width) + 3) / 4 * 4 + before,
                         .before = before},
                .width = width,
-               .form = form,
+               .type = type,
                .out_gap = before});
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plait/base/cuda/cuda.cuh"
+#include "tests/support/stored_rows.h"
 
 namespace plait {
 namespace {
@@ -23,10 +24,10 @@ std::vector<float> odd_floats(std::size_t count, unsigned seed) {
   return values;
 }
 
-void check(RowForm form, std::uint64_t width, std::uint64_t count) {
-  SCOPED_TRACE(testing::Message() << "form " << static_cast<int>(form) << ", " << count
+void check(DType type, std::uint64_t width, std::uint64_t count) {
+  SCOPED_TRACE(testing::Message() << "type " << static_cast<int>(type) << ", " << count
                                   << " rows of " << width);
-  const std::uint64_t in = (width + 1) * sizeof(float), stride = stored_stride(form, width) + 16;
+  const std::uint64_t in = (width + 1) * sizeof(float), stride = stored_stride(type, width) + 16;
   const auto rows = odd_floats(count * (width + 1), static_cast<unsigned>(width));
   const DeviceArray<float> rows_there{std::span(rows)};
   std::vector<std::byte> out(count * stride, std::byte{0x5a});
@@ -35,7 +36,7 @@ void check(RowForm form, std::uint64_t width, std::uint64_t count) {
                  .rows_stride = in,
                  .count = count,
                  .width = width,
-                 .form = form,
+                 .type = type,
                  .out = out.data(),
                  .out_stride = stride};
   store_rows_reference(args);
@@ -45,11 +46,10 @@ void check(RowForm form, std::uint64_t width, std::uint64_t count) {
 }
 
 TEST(StoreRowsCuda, EqualsTheReference) {
-  for (const RowForm form :
-       {RowForm::raw, RowForm::f32, RowForm::bf16, RowForm::f16, RowForm::int8, RowForm::fp8})
+  for (const DType type : test::row_types())
     for (const std::uint64_t width : {0, 1, 2, 3, 5, 8, 16, 31, 33, 100, 128, 1000})
-      for (const std::uint64_t count : {0, 1, 33, 2000}) check(form, width, count);
-  check(RowForm::fp8, 3, 200000);
+      for (const std::uint64_t count : {0, 1, 33, 2000}) check(type, width, count);
+  check(DType::fp8, 3, 200000);
 }
 
 }  // namespace

@@ -17,13 +17,10 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr RowForm kForms[] = {RowForm::raw, RowForm::f32,  RowForm::bf16,
-                              RowForm::f16, RowForm::int8, RowForm::fp8};
-
 void check_table(World& world, const TableSettings& s) {
   const std::string what =
-      fmt::format("place {}, division {}, form {}, {} rows of {}", to_string(s.place),
-                  static_cast<int>(s.division), to_string(s.form), s.rows, s.width);
+      fmt::format("place {}, division {}, type {}, {} rows of {}", to_string(s.place),
+                  static_cast<int>(s.division), to_string(s.type), s.rows, s.width);
   std::atomic<std::uint64_t> given{0};
   const auto table = Table::create(world, s, table_source(s, given));
   const TableLayout layout(s, world.size());
@@ -41,10 +38,10 @@ const RankProgram kTables("tables", [](World& world) {
   const Partition hash = partition_by_hash(rows, world.size());
   for (const TablePlace place : {TablePlace::host, TablePlace::replicated})
     for (const auto division : {TableDivision::ranges, TableDivision::hash, TableDivision::owners})
-      for (const RowForm form : kForms)
+      for (const DType type : row_types())
         check_table(world, {.rows = rows,
                             .width = 21,
-                            .form = form,
+                            .type = type,
                             .place = place,
                             .division = division,
                             .owners = &hash});
@@ -63,7 +60,7 @@ TEST(Table, IsReadByAllRanks) {
 
 TEST(Table, ServesARankAlone) {
   const auto world = World::alone();
-  for (const RowForm form : kForms) check_table(*world, {.rows = 99, .width = 7, .form = form});
+  for (const DType type : row_types()) check_table(*world, {.rows = 99, .width = 7, .type = type});
 }
 
 const RankProgram kFails("a source fails", [](World& world) {

@@ -65,7 +65,7 @@ void fill(const TableLayout& layout, int part, const TableSettings& s, const Tab
                     .rows_stride = bytes,
                     .count = count,
                     .width = s.width,
-                    .form = s.form,
+                    .type = s.type,
                     .out = to + first * layout.stride(),
                     .out_stride = layout.stride()},
                    stream.get());
@@ -79,7 +79,7 @@ class AnyGpuTable : public GpuTable {
  public:
   // Collective.
   AnyGpuTable(World& world, const TableSettings& s, const TableLayout& layout) {
-    rows_ = {.rows = layout.view(), .width = s.width, .form = s.form};
+    rows_ = {.rows = layout.view(), .width = s.width, .type = s.type};
     on_all_or_none(world, [&] {
       fault_point();
       if (rows_.rows.owner == nullptr) return;

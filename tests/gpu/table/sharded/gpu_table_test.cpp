@@ -25,13 +25,11 @@
 namespace plait::test {
 namespace {
 
-constexpr RowForm kForms[] = {RowForm::raw, RowForm::f32,  RowForm::bf16,
-                              RowForm::f16, RowForm::int8, RowForm::fp8};
 constexpr TablePlace kPlaces[] = {TablePlace::gpu, TablePlace::host, TablePlace::replicated};
 
 std::string words_of(const TableSettings& s) {
-  return fmt::format("place {}, division {}, form {}, {} rows of {}", to_string(s.place),
-                     static_cast<int>(s.division), to_string(s.form), s.rows, s.width);
+  return fmt::format("place {}, division {}, type {}, {} rows of {}", to_string(s.place),
+                     static_cast<int>(s.division), to_string(s.type), s.rows, s.width);
 }
 
 // Compares a gather by `gather` with the rows that were stored.
@@ -99,8 +97,8 @@ const RankProgram kTables("gpu tables", [](World& world) {
           world,
           {.rows = rows, .width = 20, .place = place, .division = division, .owners = &hash});
   for (const TablePlace place : kPlaces)
-    for (const RowForm form : kForms)
-      check_table(world, {.rows = 777, .width = 33, .form = form, .place = place});
+    for (const DType type : row_types())
+      check_table(world, {.rows = 777, .width = 33, .type = type, .place = place});
 });
 
 TEST(GpuTable, IsReadByAllRanks) {
@@ -136,7 +134,7 @@ TEST(GpuTable, OfOddSizes) {
     check_table(*world, {.rows = 1, .width = 1, .place = place});
     check_table(*world, {.rows = 5, .width = 0, .place = place});
     // Three blocks of 32 MiB.
-    check_table(*world, {.rows = 20000, .width = 1000, .form = RowForm::fp8, .place = place});
+    check_table(*world, {.rows = 20000, .width = 1000, .type = DType::fp8, .place = place});
   }
 }
 
