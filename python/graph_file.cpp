@@ -4,7 +4,6 @@
 #include "plait/base/parallel.h"
 #include "plait/graph/renumber.h"
 #include "plait/io/io.h"
-#include "plait/table/gather_rows.h"
 #include "plait/table/sharded/table.h"
 #include "plait/world/launch.h"
 #include "python/dataset_tensors.h"
@@ -33,7 +32,7 @@ class FeatureRows {
     std::vector<std::uint64_t> at(ids.begin(), ids.end());
     if (!vertices_.empty())
       for (std::uint64_t& id : at) id = vertices_[id];
-    if (table_) return gather_rows(table_->rows().gather(at.data(), at.size(), out, width()));
+    if (table_) return table_->gather(at.data(), at.size(), out, features_.width);
     const TableSource source = rows_of(features_);
     parallel_blocks(at.size(), kSparseGrain, [&](std::size_t begin, std::size_t end) {
       source(std::span(at).subspan(begin, end - begin),

@@ -11,8 +11,6 @@
 #include "plait/exchange/row_parts.h"
 #include "plait/nn/operations/torch_device.h"
 #include "plait/symmetric/agreement.h"
-#include "plait/table/cuda/gather_rows.h"
-#include "plait/table/sharded/cuda/gpu_table.h"
 #include "plait/table/sharded/table.h"
 #include "plait/world/gather.h"
 #include "plait/world/nccl.h"
@@ -29,38 +27,15 @@ TableSource bench_rows(std::uint64_t width) {
   };
 }
 
+std::unique_ptr<Table> bench_table(World& world, const GatherQuestion& q) {
+  const TableSettings settings{.rows = q.rows,
+                               .width = q.width,
+                               .type = DType::f32,
+                               .place = q.gpus ? TablePlace::gpu : TablePlace::host};
+  return Table::create(world, settings, bench_rows(q.width), device_of(q.gpus));
+}
+
 }  // namespace
-
-// A table on either device.
-class GatherBench::AnyTable {
- public:
-  AnyTable(World& world, const GatherQuestion& q) {
-    const TableSettings settings{.rows = q.rows,
-                                 .width = q.width,
-                                 .type = DType::f32,
-                                 .place = q.gpus ? TablePlace::gpu : TablePlace::host};
-    if (q.gpus)
-      on_gpu_ = GpuTable::create(world, settings, bench_rows(q.width));
-    else
-      on_cpu_ = Table::create(world, settings, bench_rows(q.width));
-  }
-
-  const TableRows& rows() const { return on_gpu_ ? on_gpu_->rows() : on_cpu_->rows(); }
-  // Writes the rows of `ids` (int64) to `out`, of as many rows.
-  void gather(const torch::Tensor& ids, const torch::Tensor& out) const {
-    const auto args = rows().gather(reinterpret_cast<const std::uint64_t*>(ids.const_data_ptr()),
-                                    static_cast<std::uint64_t>(ids.numel()),
-                                    out.mutable_data_ptr<float>(), rows().width);
-    if (on_gpu_)
-      gpu_gather_rows(args, current_stream(out.device()));
-    else
-      gather_rows(args);
-  }
-
- private:
-  std::unique_ptr<Table> on_cpu_;
-  std::unique_ptr<GpuTable> on_gpu_;
-};
 
 // Rows of tensors between ranks, by NCCL or Gloo.
 class GatherBench::RowMessages {
@@ -111,7 +86,7 @@ struct GatherBench::State {
   World& world;
   const GatherQuestion question;
   const torch::Device device;
-  const AnyTable table;
+  const std::unique_ptr<Table> table;
   std::unique_ptr<RowMessages> messages;  // when they are first used
   torch::Tensor starts;                   // of the ranges of all ranks but the first
   torch::Tensor ids, out;
@@ -119,8 +94,8 @@ struct GatherBench::State {
   std::uint64_t bytes = 0;
 
   State(World& w, const GatherQuestion& q)
-      : world(w), question(q), device(torch_device(q.gpus)), table(w, q) {
-    const StoredRows& rows = table.rows().rows;
+      : world(w), question(q), device(torch_device(q.gpus)), table(bench_table(w, q)) {
+    const StoredRows& rows = table->rows().rows;
     starts = at::empty({world.size() - 1}, at::kLong);
     for (int rank = 1; rank < world.size(); ++rank)
       starts[rank - 1] = static_cast<std::int64_t>(rows.starts[rank]);
@@ -129,8 +104,14 @@ struct GatherBench::State {
 
   std::int64_t width() const { return static_cast<std::int64_t>(question.width); }
 
+  // Writes the rows of `wanted` (int64) to `rows`, of as many rows.
+  void read(const torch::Tensor& wanted, const torch::Tensor& rows) const {
+    table->gather(reinterpret_cast<const std::uint64_t*>(wanted.const_data_ptr()),
+                  static_cast<std::uint64_t>(wanted.numel()), rows.mutable_data_ptr<float>(),
+                  question.width, current_stream(device));
+  }
   void gather(GatherWay way) {
-    if (way == GatherWay::reads) return table.gather(ids, out);
+    if (way == GatherWay::reads) return read(ids, out);
     const torch::Tensor owners = at::bucketize(ids, starts, false, true);
     const torch::Tensor order = std::get<1>(at::sort(owners, true, 0, false));
     const torch::Tensor wanted = at::bincount(owners, {}, world.size());
@@ -141,7 +122,7 @@ struct GatherBench::State {
     const torch::Tensor asked = at::empty({given_here.sum().item<std::int64_t>()}, ids.options());
     messages->exchange(ids.index_select(0, order), wanted_here, asked, given_here);
     const torch::Tensor answers = at::empty({asked.size(0), width()}, out.options());
-    table.gather(asked, answers);
+    read(asked, answers);
     const torch::Tensor rows = at::empty_like(out);
     messages->exchange(answers, given_here, rows, wanted_here);
     out.index_copy_(0, order, rows);
@@ -164,7 +145,7 @@ GatherBench::~GatherBench() = default;
 
 void GatherBench::set_ids(std::span<const std::uint64_t> ids) {
   State& s = *state_;
-  const StoredRows& rows = s.table.rows().rows;
+  const StoredRows& rows = s.table->rows().rows;
   std::uint64_t crossing = 0;
   for (const std::uint64_t id : ids) crossing += crosses(rows, place_of(rows, rows.starts, id));
   std::uint64_t all = 0, most = 0, crossed = 0;

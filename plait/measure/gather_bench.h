@@ -48,7 +48,6 @@ class GatherBench {
   Times time(GatherWay way, const BenchEffort& effort);
 
  private:
-  class AnyTable;
   class RowMessages;
   struct State;
   std::unique_ptr<State> state_;

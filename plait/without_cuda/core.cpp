@@ -17,10 +17,7 @@
 #include "plait/sample/cuda/neighbours.h"
 #include "plait/sample/cuda/non_edges.h"
 #include "plait/sample/cuda/walks.h"
-#include "plait/table/cuda/count_ids.h"
-#include "plait/table/cuda/distinct_rows.h"
 #include "plait/table/cuda/gather_rows.h"
-#include "plait/table/cuda/store_rows.h"
 
 namespace plait {
 
@@ -91,26 +88,10 @@ Reordering gpu_order_by_communities(const ReorderInput&) {
   return {};
 }
 
-// --- store ---
+// --- table ---
 
 void gpu_gather_rows(const GatherRows&, void*) { use_gpu(0); }
 void gpu_gather_rows(const GatherRows&, const GatherDropout&, void*) { use_gpu(0); }
-void gpu_add_rows(const AddRows&, void*) { use_gpu(0); }
-void gpu_store_rows(const StoreRows&, void*) { use_gpu(0); }
-
-struct GpuIdCounts::Memory {};
-
-GpuIdCounts::GpuIdCounts(std::uint64_t) { use_gpu(0); }
-GpuIdCounts::~GpuIdCounts() = default;
-void GpuIdCounts::add(const std::uint64_t*, std::uint64_t, void*) {}
-std::vector<std::uint64_t> GpuIdCounts::to_host() const { return {}; }
-
-struct GpuDistinctGather::Memory {};
-
-GpuDistinctGather::GpuDistinctGather(std::uint64_t most) : most_(most) { use_gpu(0); }
-GpuDistinctGather::~GpuDistinctGather() = default;
-std::uint64_t GpuDistinctGather::bytes(std::uint64_t) { return 0; }
-void GpuDistinctGather::gather(const GatherRows&, void*) {}
 
 struct GpuOrderedSums::Memory {};
 

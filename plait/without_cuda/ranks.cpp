@@ -44,7 +44,7 @@ std::unique_ptr<GpuEmbeddings> GpuEmbeddings::create(World&, const EmbeddingLayo
 void gpu_update_rows(const RowUpdate&, void*) { use_gpu(0); }
 void gpu_fill_first_weights(const FirstWeights&, void*) { use_gpu(0); }
 
-std::unique_ptr<GpuTable> GpuTable::create(World&, const TableSettings&, const TableSource&) {
+std::unique_ptr<Table> make_gpu_table(World&, const TableSettings&, const TableSource&) {
   use_gpu(0);  // throws
   return nullptr;
 }
@@ -57,7 +57,6 @@ std::unique_ptr<GpuArray> GpuArray::sharded(World&, std::span<const std::byte>) 
   return nullptr;
 }
 
-void GpuTable::gather(const std::uint64_t*, std::uint64_t, float*, std::uint64_t, void*) const {}
 std::unique_ptr<Aggregator> make_gpu_sample_aggregator(GpuSampledEdges, const SampleStreams&,
                                                        WantsGradients) {
   use_gpu(0);  // throws

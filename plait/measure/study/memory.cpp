@@ -13,7 +13,6 @@
 #include "plait/nn/training/train.h"
 #include "plait/nn/training/trainable.h"
 #include "plait/table/sharded/cuda/gpu_array.h"
-#include "plait/table/sharded/cuda/gpu_table.h"
 #include "plait/table/sharded/place.h"
 #include "plait/table/sharded/table.h"
 #include "plait/table/store_memory.h"
@@ -133,10 +132,7 @@ class MemoryMeter {
     const StoreQuestion q = question(place, false);
     found_.planned = item_bytes(plan_store(q).memory, "features");
     const TableSource rows = rows_of(dataset_.features);
-    if (gpus_)
-      take([&] { return GpuTable::create(world_, q.table, rows); });
-    else
-      take([&] { return Table::create(world_, q.table, rows); });
+    take([&] { return Table::create(world_, q.table, rows, device_of(gpus_)); });
   }
 
   // Returns the bytes of the table that training on GPUs makes, at the place that it chooses.

@@ -94,18 +94,17 @@ void GpuBatches::place_structure(World& world, bool sharded) {
   values_.sums = put(std::span<const double>(sums.span()));
 }
 
-std::unique_ptr<GpuTable> GpuBatches::table_of(World& world, std::uint64_t ahead,
-                                               const Partition* owners) const {
-  const bool narrow = !dataset_.features.bf16.empty() && normalize_ == Normalize::none;
+std::unique_ptr<Table> GpuBatches::table_of(World& world, std::uint64_t ahead,
+                                            const Partition* owners) const {
   const TableSettings wanted{
-      .type = narrow ? DType::bf16 : DType::f32,
+      .type = normalize_ == Normalize::none ? dataset_.features.type() : DType::f32,
       .division = owners != nullptr ? TableDivision::owners : TableDivision::ranges,
       .owners = owners};
   StoreQuestion question = store_question(dataset_, wanted, world.size(), true);
   question.structure = question.labels = 0;
   TableSettings settings = question.table;
   settings.place = choose_place(world, question, false, ahead);
-  return GpuTable::create(world, settings, input_rows(dataset_.features, normalize_));
+  return Table::create(world, settings, input_rows(dataset_.features, normalize_), Device::gpu);
 }
 
 MadeBatch GpuBatches::batch(std::span<const std::uint64_t> seeds) const {

@@ -16,7 +16,7 @@
 #include "plait/partition/partition.h"
 #include "plait/sample/cuda/neighbours.h"
 #include "plait/table/sharded/cuda/gpu_array.h"
-#include "plait/table/sharded/cuda/gpu_table.h"
+#include "plait/table/sharded/table.h"
 
 namespace plait {
 
@@ -61,8 +61,7 @@ class GpuBatches {
 
  private:
   void place_structure(World& world, bool sharded);
-  std::unique_ptr<GpuTable> table_of(World& world, std::uint64_t ahead,
-                                     const Partition* owners) const;
+  std::unique_ptr<Table> table_of(World& world, std::uint64_t ahead, const Partition* owners) const;
   LayerGraph graph_view() const;
 
   const Dataset& dataset_;
@@ -76,7 +75,7 @@ class GpuBatches {
   GpuSampleValues values_;          // in the same arrays
   std::optional<GpuNeighbourSampler> sampler_;
   torch::Tensor loop_weights_, normalization_, numbers_;
-  std::unique_ptr<GpuTable> table_;
+  std::unique_ptr<Table> table_;
   std::vector<WantsGradients> gradients_;  // by layer
 };
 

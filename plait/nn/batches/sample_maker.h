@@ -108,7 +108,7 @@ std::unique_ptr<SampleMaker> make_cooperative_samples(World& world, const Datase
                                                       const Partition& partition);
 // Collective among `world`, the ranks that share out features and structure (graph_ranks()). On the
 // current GPU of each rank, which holds the structure of the graph and reads the features from a
-// table (table/sharded/cuda/gpu_table.h) that stands where they fit; sparse features are copied
+// table (table/sharded/table.h) that stands where they fit; sparse features are copied
 // with each batch. Batches are prepared on a stream beside the current one of this thread, which is
 // the one that computes. `ahead`: bytes of this rank's GPU that the run will need besides the table
 // (sampled_bytes_ahead()). Throws DoesNotFitError on all ranks.

@@ -24,7 +24,7 @@ class GpuDistinctGather {
 
  private:
   struct Memory;
-  [[maybe_unused]] std::uint64_t most_;  // unused without CUDA
+  std::uint64_t most_;
   std::unique_ptr<Memory> memory_;
 };
 

@@ -8,6 +8,8 @@
 #include "plait/base/saturating.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/symmetric/heap.h"
+#include "plait/table/cuda/gather_rows.h"
+#include "plait/table/sharded/cuda/gpu_table.h"
 #include "plait/table/store_rows.h"
 
 namespace plait {
@@ -40,7 +42,7 @@ class HostTable : public Table {
  public:
   HostTable(World& world, const TableSettings& s, const TableLayout& layout,
             const TableSource& source)
-      : heap_(SymmetricHeap::create(world, layout.part_bytes())) {
+      : Table(Device::cpu), heap_(SymmetricHeap::create(world, layout.part_bytes())) {
     rows_ = {.rows = layout.view(), .width = s.width, .type = s.type};
     rows_.rows.own = world.rank();
     for (int rank = 0; rank < world.size(); ++rank)
@@ -59,7 +61,7 @@ class OwnTable : public Table {
  public:
   OwnTable(const TableSettings& s, const TableLayout& layout, const std::byte* first,
            std::shared_ptr<const void> owner)
-      : owner_(std::move(owner)) {
+      : Table(Device::cpu), owner_(std::move(owner)) {
     rows_ = {.rows = layout.view(), .width = s.width, .type = s.type};
     rows_.rows.own = 0;
     rows_.rows.base[0] = first;
@@ -87,7 +89,8 @@ std::unique_ptr<Table> replicate(World& world, const TableSettings& s, const Tab
 }  // namespace
 
 std::unique_ptr<Table> Table::create(World& world, const TableSettings& s,
-                                     const TableSource& source) {
+                                     const TableSource& source, Device device) {
+  if (device == Device::gpu) return make_gpu_table(world, s, source);
   const TableLayout layout(s, world.size());
   switch (s.place) {
     case TablePlace::host:
@@ -116,12 +119,23 @@ std::unique_ptr<Table> Table::map(const Features& features) {
   require<UsageError>(!features.is_sparse(),
                       "sparse features are no table; make one of them, in place host");
   const auto keep = std::make_shared<Features>(features);
-  const bool bf16 = !features.bf16.empty();
-  const auto* const first = bf16 ? reinterpret_cast<const std::byte*>(keep->bf16.data())
-                                 : reinterpret_cast<const std::byte*>(keep->f32.data());
-  const DType type = bf16 ? DType::bf16 : DType::f32;
-  return map(keep, first, {.rows = features.rows, .width = features.width, .type = type},
+  const DType type = features.type();
+  const void* const first =
+      type == DType::bf16 ? static_cast<const void*>(keep->bf16.data()) : keep->f32.data();
+  return map(keep, static_cast<const std::byte*>(first),
+             {.rows = features.rows, .width = features.width, .type = type},
              features.width * size_of(type));
+}
+
+void Table::gather(const std::uint64_t* ids, std::uint64_t count, float* out, std::uint64_t stride,
+                   void* stream) const {
+  const GatherRows args = rows_.gather(ids, count, out, stride);
+  device_ == Device::gpu ? gpu_gather_rows(args, stream) : gather_rows(args);
+}
+
+void Table::keep_hot(std::span<const std::uint64_t> ids) {
+  require<UsageError>(
+      ids.empty(), "copies of hot rows are for GPUs; ranks on the CPU share their host's memory");
 }
 
 }  // namespace plait

@@ -22,7 +22,7 @@ void check_table(World& world, const TableSettings& s) {
       fmt::format("place {}, division {}, type {}, {} rows of {}", to_string(s.place),
                   static_cast<int>(s.division), to_string(s.type), s.rows, s.width);
   std::atomic<std::uint64_t> given{0};
-  const auto table = Table::create(world, s, table_source(s, given));
+  const auto table = Table::create(world, s, table_source(s, given), Device::cpu);
   const TableLayout layout(s, world.size());
   expect(given == layout.size(layout.parts() == 1 ? 0 : world.rank()),
          what + ": a rank reads its own rows alone");
@@ -65,9 +65,10 @@ TEST(Table, ServesARankAlone) {
 
 const RankProgram kFails("a source fails", [](World& world) {
   const TableSettings s{.rows = 10, .width = 1};
-  Table::create(world, s, [&](std::span<const std::uint64_t>, std::byte*) {
+  const auto source = [&](std::span<const std::uint64_t>, std::byte*) {
     if (world.rank() == 1) throw Error("no such rows");
-  });
+  };
+  Table::create(world, s, source, Device::cpu);
 });
 
 TEST(Table, EndsOnAllRanksIfASourceFails) {
@@ -77,8 +78,9 @@ TEST(Table, EndsOnAllRanksIfASourceFails) {
 }
 
 const RankProgram kTooMuch("a table that is too large", [](World& world) {
-  Table::create(world, {.rows = std::uint64_t{1} << 50, .width = 100},
-                [](std::span<const std::uint64_t>, std::byte*) {});
+  Table::create(
+      world, {.rows = std::uint64_t{1} << 50, .width = 100},
+      [](std::span<const std::uint64_t>, std::byte*) {}, Device::cpu);
 });
 
 TEST(Table, RefusesWhatDoesNotFit) {
@@ -94,12 +96,12 @@ TEST(Table, MapsFeaturesWithoutACopy) {
   features.f32 = {};  // the table keeps them
   const std::vector<std::uint64_t> ids{2, 0, 2};
   std::vector<float> out(6);
-  gather_rows(table->rows().gather(ids.data(), 3, out.data(), 2));
+  table->gather(ids.data(), 3, out.data(), 2);
   EXPECT_EQ(out, (std::vector<float>{5, 6, 1, 2, 5, 6}));
   Features bf16{.rows = 2, .width = 1};
   bf16.bf16 = std::vector<BFloat16>{to_bf16(3), to_bf16(4)};
   const std::vector<std::uint64_t> both{1, 0};
-  gather_rows(Table::map(bf16)->rows().gather(both.data(), 2, out.data(), 1));
+  Table::map(bf16)->gather(both.data(), 2, out.data(), 1);
   EXPECT_EQ(out[0], 4);
   EXPECT_EQ(out[1], 3);
   Features sparse{.rows = 1, .width = 1};
@@ -121,11 +123,20 @@ TEST(Table, RanksChooseAPlaceTogether) {
   EXPECT_THAT(outcome.all_errors(), HasSubstr("the features need 3.9 KiB of this host's memory"));
 }
 
+TEST(Table, KeepsNoHotRowsOnTheCpu) {
+  const Features features{.rows = 1, .width = 1, .f32 = std::vector<float>{1}};
+  const auto table = Table::map(features);
+  table->keep_hot({});
+  EXPECT_THROW(table->keep_hot(std::vector<std::uint64_t>{0}), UsageError);
+  EXPECT_EQ(table->counts().hot, 0u);
+}
+
 TEST(Table, RefusesPlacesOfOthers) {
   const auto world = World::alone();
   for (const TablePlace place : {TablePlace::gpu, TablePlace::mapped})
-    EXPECT_THROW(Table::create(*world, {.rows = 1, .width = 1, .place = place},
-                               [](std::span<const std::uint64_t>, std::byte*) {}),
+    EXPECT_THROW(Table::create(
+                     *world, {.rows = 1, .width = 1, .place = place},
+                     [](std::span<const std::uint64_t>, std::byte*) {}, Device::cpu),
                  UsageError);
 }
 

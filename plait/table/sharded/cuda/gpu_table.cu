@@ -17,7 +17,6 @@
 #include "plait/table/cuda/store_rows.h"
 #include "plait/table/hot_rows.h"
 #include "plait/table/sharded/cuda/gpu_table.h"
-#include "plait/table/sharded/table.h"
 
 namespace plait {
 namespace {
@@ -75,10 +74,10 @@ void fill(const TableLayout& layout, int part, const TableSettings& s, const Tab
 }
 
 // The common part of tables of all places: the translation of ids on the GPU, copies of hot rows.
-class AnyGpuTable : public GpuTable {
+class GpuTable : public Table {
  public:
   // Collective.
-  AnyGpuTable(World& world, const TableSettings& s, const TableLayout& layout) {
+  GpuTable(World& world, const TableSettings& s, const TableLayout& layout) : Table(Device::gpu) {
     rows_ = {.rows = layout.view(), .width = s.width, .type = s.type};
     on_all_or_none(world, [&] {
       fault_point();
@@ -132,11 +131,11 @@ class AnyGpuTable : public GpuTable {
 };
 
 // Each rank's rows are in its part of the heap.
-class HeapTable : public AnyGpuTable {
+class HeapTable : public GpuTable {
  public:
   HeapTable(World& world, const TableSettings& s, const TableLayout& layout,
             const TableSource& source)
-      : AnyGpuTable(world, s, layout),
+      : GpuTable(world, s, layout),
         heap_(DeviceHeap::create(world, layout.part_bytes(), DeviceTransport::vmm)) {
     rows_.rows.own = world.rank();
     for (int rank = 0; rank < world.size(); ++rank) rows_.rows.base[rank] = heap_->part(rank);
@@ -149,11 +148,11 @@ class HeapTable : public AnyGpuTable {
 };
 
 // The table of the host, mapped by the GPU.
-class MappedHostTable : public AnyGpuTable {
+class MappedHostTable : public GpuTable {
  public:
   MappedHostTable(World& world, const TableSettings& s, const TableLayout& layout,
                   const TableSource& source)
-      : AnyGpuTable(world, s, layout), table_(Table::create(world, s, source)) {
+      : GpuTable(world, s, layout), table_(Table::create(world, s, source, Device::cpu)) {
     on_all_or_none(world, [&] {
       for (int rank = 0; rank < layout.parts() && layout.part_bytes() > 0; ++rank) {
         // The heap's memory is writable; the view of it is not.
@@ -194,11 +193,11 @@ class MappedHostTable : public AnyGpuTable {
 };
 
 // All rows are on each GPU.
-class ReplicatedTable : public AnyGpuTable {
+class ReplicatedTable : public GpuTable {
  public:
   ReplicatedTable(World& world, const TableSettings& s, const TableLayout& layout,
                   const TableSource& source)
-      : AnyGpuTable(world, s, layout) {
+      : GpuTable(world, s, layout) {
     const std::uint64_t sharers = gpu_sharers(world)[static_cast<std::size_t>(world.rank())];
     const std::uint64_t bytes = layout.part_bytes(), wanted = (Bytes(bytes) * sharers).value;
     on_all_or_none(world, [&] {
@@ -221,17 +220,12 @@ class ReplicatedTable : public AnyGpuTable {
 
 }  // namespace
 
-void GpuTable::gather(const std::uint64_t* ids, std::uint64_t count, float* out,
-                      std::uint64_t stride, void* stream) const {
-  gpu_gather_rows(rows_.gather(ids, count, out, stride), stream);
-}
-
-std::unique_ptr<GpuTable> GpuTable::create(World& world, const TableSettings& s,
-                                           const TableSource& source) {
+std::unique_ptr<Table> make_gpu_table(World& world, const TableSettings& s,
+                                      const TableSource& source) {
   const TableLayout layout(s, world.size());
   require<UsageError>(s.place != TablePlace::mapped,
                       "GPUs do not read rows from files; use place gpu, host or replicated");
-  return together(world, "while making a table", [&]() -> std::unique_ptr<GpuTable> {
+  return together(world, "while making a table", [&]() -> std::unique_ptr<Table> {
     if (s.place == TablePlace::gpu) return std::make_unique<HeapTable>(world, s, layout, source);
     if (s.place == TablePlace::host)
       return std::make_unique<MappedHostTable>(world, s, layout, source);

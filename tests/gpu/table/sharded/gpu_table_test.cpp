@@ -1,7 +1,5 @@
 // Tables over ranks with a GPU each: rows of all ranks, with the bits of the CPU's reference; hot
 // rows, and rows that cross once. Ranks share GPUs where there are fewer.
-#include "plait/table/sharded/cuda/gpu_table.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,6 +15,7 @@
 #include "plait/table/cuda/gather_rows.h"
 #include "plait/table/hot_rows.h"
 #include "plait/table/sharded/place.h"
+#include "plait/table/sharded/table.h"
 #include "plait/world/gather.h"
 #include "tests/support/stored_rows.h"
 #include "tests/support/table_rows.h"
@@ -34,8 +33,8 @@ std::string words_of(const TableSettings& s) {
 
 // Compares a gather by `gather` with the rows that were stored.
 template <class Gather>
-void check_rows(const GpuTable& table, const TableSettings& s,
-                const std::vector<std::uint64_t>& ids, const std::string& what, Gather gather) {
+void check_rows(const Table& table, const TableSettings& s, const std::vector<std::uint64_t>& ids,
+                const std::string& what, Gather gather) {
   const DeviceArray<std::uint64_t> ids_there{std::span<const std::uint64_t>(ids)};
   const auto expected = table_rows(s, ids);
   DeviceArray<std::byte> out(expected.size());
@@ -45,7 +44,7 @@ void check_rows(const GpuTable& table, const TableSettings& s,
 
 void check_table(World& world, const TableSettings& s) {
   std::atomic<std::uint64_t> given{0};
-  const auto table = GpuTable::create(world, s, table_source(s, given));
+  const auto table = Table::create(world, s, table_source(s, given), Device::gpu);
   const TableLayout layout(s, world.size());
   const int part = layout.parts() == 1 ? 0 : world.rank();
   expect(s.width == 0 || given == layout.size(part),
@@ -143,12 +142,12 @@ TEST(GpuTable, RefusesWhatDoesNotFit) {
   const auto nothing = [](std::span<const std::uint64_t>, std::byte*) {};
   for (const TablePlace place : kPlaces)
     EXPECT_THROW(
-        GpuTable::create(*world, {.rows = std::uint64_t{1} << 40, .width = 100, .place = place},
-                         nothing),
+        Table::create(*world, {.rows = std::uint64_t{1} << 40, .width = 100, .place = place},
+                      nothing, Device::gpu),
         DoesNotFitError);
-  EXPECT_THROW(
-      GpuTable::create(*world, {.rows = 1, .width = 1, .place = TablePlace::mapped}, nothing),
-      UsageError);
+  EXPECT_THROW(Table::create(*world, {.rows = 1, .width = 1, .place = TablePlace::mapped}, nothing,
+                             Device::gpu),
+               UsageError);
 }
 
 }  // namespace
