@@ -2,11 +2,15 @@
 //
 // Tensors are where the tables are, on the CPU or a GPU. Python has checked and converted them, or
 // gives the text of what is wrong with them (`fault`), which all ranks then throw.
+#include <map>
+#include <memory>
+
 #include "plait/base/memory.h"
 #include "plait/base/parallel.h"
 #include "plait/base/process_owned.h"
+#include "plait/base/raw_vector.h"
 #include "plait/base/saturating.h"
-#include "plait/embedding/cuda/gpu_embeddings.h"
+#include "plait/embedding/embeddings.h"
 #include "plait/nn/operations/torch_device.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/world/difference.h"
@@ -64,99 +68,35 @@ void require_equal_tables(World& world, const EmbeddingLayout& layout,
   require_equal<UsageError>(world, "ranks make different embedding tables", facts);
 }
 
-// The two directions of a step, on tensors of either device.
-class EmbeddingSteps {
+// The memory of the gradients of a step. An array lives as long as a tensor of it.
+class GradientMemory {
  public:
-  virtual ~EmbeddingSteps() = default;
-  virtual std::uint64_t forward(const GivenBags& bags, const TablePieces& pieces,
-                                const BagResults& out) = 0;
-  // Returns by table the rows that have a gradient, int64, (1, rows) as the indices of a sparse
-  // tensor, and their gradients.
-  virtual std::vector<std::pair<Tensor, Tensor>> backward(const GivenBags& bags,
-                                                          std::uint64_t number,
-                                                          const BagGradients& gradients) = 0;
-};
+  explicit GradientMemory(const torch::Device& device) : device_(device) {}
 
-class CpuEmbeddingSteps : public EmbeddingSteps {
- public:
-  CpuEmbeddingSteps(World& world, const EmbeddingLayout& layout, const EmbeddingRules& rules)
-      : rank_(world.rank()), embeddings_(world, layout, rules) {}
-  std::uint64_t forward(const GivenBags& bags, const TablePieces& pieces,
-                        const BagResults& out) override {
-    const ThreadCount threads(thread_share());
-    return embeddings_.forward(bags, pieces, out);
-  }
-  std::vector<std::pair<Tensor, Tensor>> backward(const GivenBags& bags, std::uint64_t number,
-                                                  const BagGradients& gradients) override {
-    const ThreadCount threads(thread_share());
-    auto found = embeddings_.backward(bags, number, gradients);
-    std::vector<std::pair<Tensor, Tensor>> tensors;
-    tensors.reserve(found.size());
-    for (RowGradients& of_table : found) {
-      auto* const keep = new RowGradients(std::move(of_table));
-      const auto count = static_cast<std::int64_t>(keep->rows.size());
-      const auto columns =
-          static_cast<std::int64_t>(embeddings_.layout().piece(tensors.size(), rank_).columns);
-      const Tensor rows = torch::empty({1, count}, torch::kInt64);
-      std::ranges::copy(keep->rows, rows.mutable_data_ptr<std::int64_t>());
-      tensors.emplace_back(rows, torch::from_blob(
-                                     keep->values.data(), {count, columns},
-                                     [keep](void*) { delete keep; }, torch::kFloat32));
+  void* take(std::uint64_t bytes) {
+    if (device_.is_cpu()) {
+      const auto array = std::make_shared<RawVector<std::byte>>(bytes);
+      arrays_[array->data()] = array;
+      return array->data();
     }
-    return tensors;
+    const auto array = std::make_shared<Tensor>(torch::empty(
+        {static_cast<std::int64_t>(bytes)}, torch::device(device_).dtype(torch::kUInt8)));
+    arrays_[array->mutable_data_ptr()] = array;
+    return array->mutable_data_ptr();
   }
-
- private:
-  const int rank_;
-  Embeddings embeddings_;
-};
-
-class GpuEmbeddingSteps : public EmbeddingSteps {
- public:
-  GpuEmbeddingSteps(World& world, const EmbeddingLayout& layout, const EmbeddingRules& rules,
-                    const torch::Device& device)
-      : device_(device), rank_(world.rank()), layout_(layout) {
-    const OnGpuOf gpu(device_);
-    embeddings_ = GpuEmbeddings::create(world, layout, rules);
-  }
-  std::uint64_t forward(const GivenBags& bags, const TablePieces& pieces,
-                        const BagResults& out) override {
-    const OnGpuOf gpu(device_);
-    return embeddings_->forward(bags, pieces, out, current_stream(device_));
-  }
-  std::vector<std::pair<Tensor, Tensor>> backward(const GivenBags& bags, std::uint64_t number,
-                                                  const BagGradients& gradients) override {
-    const OnGpuOf gpu(device_);
-    const auto kept = std::make_shared<std::vector<Tensor>>();
-    const auto room = [&](std::uint64_t bytes) {
-      kept->push_back(torch::empty({static_cast<std::int64_t>(bytes)},
-                                   torch::device(device_).dtype(torch::kUInt8)));
-      return kept->back().mutable_data_ptr();
-    };
-    const auto found =
-        embeddings_->backward(bags, number, gradients, room, current_stream(device_));
-    std::vector<std::pair<Tensor, Tensor>> tensors;
-    const auto tensor = [&](const void* at, at::IntArrayRef shape, torch::ScalarType type) {
-      const auto options = torch::device(device_).dtype(type);
-      if (at == nullptr) return torch::empty(shape, options);
-      // The device is named, because PyTorch would ask CUDA for that of each address.
-      return at::from_blob(
-          const_cast<void*>(at), shape, [kept](void*) {}, options, device_);
-    };
-    for (const GpuRowGradients& of_table : found) {
-      const auto count = static_cast<std::int64_t>(of_table.count);
-      const auto columns = static_cast<std::int64_t>(layout_.piece(tensors.size(), rank_).columns);
-      tensors.emplace_back(tensor(of_table.rows, {1, count}, torch::kInt64),
-                           tensor(of_table.values, {count, columns}, torch::kFloat32));
-    }
-    return tensors;
+  // Returns the tensor of numbers at this place of an array. Null: the tensor has none.
+  Tensor tensor(const void* at, at::IntArrayRef shape, torch::ScalarType type) const {
+    const auto options = torch::device(device_).dtype(type);
+    if (at == nullptr) return torch::empty(shape, options);
+    const std::shared_ptr<void> array = std::prev(arrays_.upper_bound(at))->second;
+    // The device is named, because PyTorch would ask CUDA for that of each address.
+    return at::from_blob(
+        const_cast<void*>(at), shape, [array](void*) {}, options, device_);
   }
 
  private:
   const torch::Device device_;
-  const int rank_;
-  const EmbeddingLayout layout_;
-  std::unique_ptr<GpuEmbeddings> embeddings_;
+  std::map<const void*, std::shared_ptr<void>> arrays_;  // by their first byte
 };
 
 constexpr const char* kMade = "the embedding tables were made";  // for require_here()
@@ -164,16 +104,15 @@ constexpr const char* kMade = "the embedding tables were made";  // for require_
 // Tables of one width over the ranks of a world.
 class EmbeddingsHandle : public torch::CustomClassHolder {
  public:
-  EmbeddingsHandle(World& world, EmbeddingLayout layout, const EmbeddingRules& rules,
+  EmbeddingsHandle(World& world, const EmbeddingLayout& layout, const EmbeddingRules& rules,
                    const torch::Device& device)
-      : world_(world), layout_(std::move(layout)), max_(rules.max()), device_(device) {
-    if (device.is_cuda())
-      steps_.reset(new GpuEmbeddingSteps(world_, layout_, rules, device));
-    else
-      steps_.reset(new CpuEmbeddingSteps(world_, layout_, rules));
+      : world_(world), max_(rules.max()), device_(device) {
+    const OnGpuOf gpu(device_);
+    embeddings_ =
+        process_owned(Embeddings::create(world_, layout, rules, device_of(device.is_cuda())));
   }
 
-  const EmbeddingLayout& layout() const { return layout_; }
+  const EmbeddingLayout& layout() const { return embeddings_->layout(); }
 
   // Returns [rows, first column, columns] of this rank's piece of a table.
   std::vector<std::int64_t> piece(std::int64_t t) const {
@@ -200,8 +139,11 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
     const auto number = with_python_errors([&] {
       const std::lock_guard lock(operation_mutex());
       require_here(world_, kMade);
-      return steps_->forward(given, Pieces(pieces).view(),
-                             {out.mutable_data_ptr<float>(), places_at(places), wants});
+      const ThreadCount threads(thread_share());
+      const OnGpuOf gpu(device_);
+      return embeddings_->forward(given, Pieces(pieces).view(),
+                                  {out.mutable_data_ptr<float>(), places_at(places), wants},
+                                  current_stream(device_));
     });
     return {out, places, static_cast<std::int64_t>(number)};
   }
@@ -221,18 +163,26 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
         .places = places_at(gradients[1]),
         .weights = gradients.size() > 2 ? gradients[2].mutable_data_ptr<float>() : nullptr,
         .pieces = read.view()};
+    GradientMemory memory(device_);
     const auto found = with_python_errors([&] {
       const std::lock_guard lock(operation_mutex());
       require_here(world_, kMade);
-      return steps_->backward(given, static_cast<std::uint64_t>(number), of_bags);
+      const ThreadCount threads(thread_share());
+      const OnGpuOf gpu(device_);
+      return embeddings_->backward(
+          given, static_cast<std::uint64_t>(number), of_bags,
+          [&](std::uint64_t bytes) { return memory.take(bytes); }, current_stream(device_));
     });
     // The tensors of many small tables take longer to make than the sums.
     const at::AutoDispatchBelowAutograd without_autograd;
     std::vector<Tensor> of_tables;
     of_tables.reserve(found.size());
-    for (const auto& [rows, values] : found) {
+    for (const RowGradients& of : found) {
       const auto shape = piece(static_cast<std::int64_t>(of_tables.size()));
-      of_tables.push_back(gradient_tensor(rows, values, shape[0], sparse));
+      const auto count = static_cast<std::int64_t>(of.count);
+      of_tables.push_back(gradient_tensor(
+          memory.tensor(of.rows, {1, count}, torch::kInt64),
+          memory.tensor(of.values, {count, shape[2]}, torch::kFloat32), shape[0], sparse));
     }
     return of_tables;
   }
@@ -327,10 +277,9 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
   }
 
   World& world_;
-  const EmbeddingLayout layout_;
   const bool max_;
   const torch::Device device_;
-  ProcessOwned<EmbeddingSteps> steps_;
+  ProcessOwned<Embeddings> embeddings_;
 };
 
 c10::intrusive_ptr<EmbeddingsHandle> make_embeddings(const GivenTables& given, std::int64_t width,

@@ -35,8 +35,8 @@ std::unique_ptr<Aggregator> on_host_memory(std::unique_ptr<GpuAggregator> aggreg
   return aggregator;
 }
 
-std::unique_ptr<GpuEmbeddings> GpuEmbeddings::create(World&, const EmbeddingLayout&,
-                                                     const EmbeddingRules&, std::uint64_t) {
+std::unique_ptr<Embeddings> make_gpu_embeddings(World&, const EmbeddingLayout&,
+                                                const EmbeddingRules&, std::uint64_t) {
   use_gpu(0);  // throws
   return nullptr;
 }

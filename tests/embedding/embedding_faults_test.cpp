@@ -13,17 +13,20 @@ const RankProgram kFaults("embedding step faults", [](World& world) {
   for (const EmbeddingSplit split : kSplits) c.add(20, split, 0);
   EmbeddingRules rules = c.rules();
   rules.norm.most = 2;
-  Embeddings embeddings(world, EmbeddingLayout(c.tables, c.width, world.size()), rules);
+  const EmbeddingLayout layout(c.tables, c.width, world.size());
+  const auto embeddings = Embeddings::create(world, layout, rules, Device::cpu);
   const RankBags bags(c.as, 7, static_cast<unsigned>(world.rank()) + 1);
   const GivenBags given{.ids = bags.ids, .offsets = bags.offsets, .weights = bags.weights.data()};
-  auto pieces = pieces_of(embeddings.layout(), world.rank());
+  auto pieces = pieces_of(layout, world.rank());
   std::vector<void*> at;
   for (std::vector<float>& piece : pieces) at.push_back(piece.data());
   std::vector<float> out(bags.offsets.size() * c.width), weights(bags.ids.size());
   run_with_fault(world, [&] {
-    const std::uint64_t number = embeddings.forward(given, {at}, {.sums = out.data()});
-    embeddings.backward(given, number,
-                        {.sums = out.data(), .weights = weights.data(), .pieces = {at}});
+    const std::uint64_t number = embeddings->forward(given, {at}, {.sums = out.data()});
+    HostRooms rooms;
+    embeddings->backward(given, number,
+                         {.sums = out.data(), .weights = weights.data(), .pieces = {at}},
+                         rooms.room());
   });
 });
 

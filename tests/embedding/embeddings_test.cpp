@@ -21,13 +21,13 @@ void check_case(World& world, const EmbeddingCase& c) {
   auto pieces = pieces_of(layout, world.rank());
   std::vector<void*> at;
   for (std::vector<float>& piece : pieces) at.push_back(piece.data());
-  Embeddings embeddings(world, layout, c.rules());
+  const auto embeddings = Embeddings::create(world, layout, c.rules(), Device::cpu);
   const GivenBags bags{.ids = mine.ids,
                        .offsets = mine.offsets,
                        .weights = c.weighted ? mine.weights.data() : nullptr};
   std::vector<float> out(mine.offsets.size() * c.width, -7.0f), gradient;
   std::vector<Slot> places(out.size());
-  const std::uint64_t number = embeddings.forward(bags, {at}, {out.data(), places.data()});
+  const std::uint64_t number = embeddings->forward(bags, {at}, {out.data(), places.data()});
   const std::vector<double> wanted = expected_sums(c, mine);
   for (std::size_t i = 0; i < out.size(); ++i) expect_near(out[i], wanted[i], c.text() + "sum ");
   for (std::size_t i = 0; i < out.size(); ++i) gradient.push_back(gradient_value(world.rank(), i));
@@ -36,18 +36,20 @@ void check_case(World& world, const EmbeddingCase& c) {
     std::vector<float> unused(more.offsets.size() * c.width);
     std::vector<Slot> unused_places(unused.size());
     if (another)
-      embeddings.forward({.ids = more.ids, .offsets = more.offsets}, {at},
-                         {unused.data(), unused_places.data()});
+      embeddings->forward({.ids = more.ids, .offsets = more.offsets}, {at},
+                          {unused.data(), unused_places.data()});
     std::vector<float> weights(c.weighted ? mine.ids.size() : 0, -7.0f);
-    const auto found = embeddings.backward(bags, number,
-                                           {.sums = gradient.data(),
-                                            .places = places.data(),
-                                            .weights = weights.empty() ? nullptr : weights.data(),
-                                            .pieces = {at}});
+    HostRooms rooms;
+    const auto found = embeddings->backward(bags, number,
+                                            {.sums = gradient.data(),
+                                             .places = places.data(),
+                                             .weights = weights.empty() ? nullptr : weights.data(),
+                                             .pieces = {at}},
+                                            rooms.room());
     check_weights(c, mine, world.rank(), weights);
     for (std::size_t t = 0; t < c.tables.size(); ++t)
-      check_gradient(found[t].rows, found[t].values.data(), layout, t, world.rank(),
-                     expected_gradient(c, all, t),
+      check_gradient({found[t].rows, found[t].rows + found[t].count}, found[t].values, layout, t,
+                     world.rank(), expected_gradient(c, all, t),
                      fmt::format("{}gradient of table {} ", c.text(), t));
   }
 }
@@ -76,14 +78,15 @@ TEST(Embeddings, ServeARankAlone) {
 
 // Rank 1 gives wrong bags; all ranks say so, and the next batch is served.
 const RankProgram kWrong("wrong bags", [](World& world) {
-  Embeddings embeddings(world, EmbeddingLayout({{.rows = 10}, {.rows = 20}}, 4, world.size()),
-                        {{-1, -1}});
+  const auto embeddings =
+      Embeddings::create(world, EmbeddingLayout({{.rows = 10}, {.rows = 20}}, 4, world.size()),
+                         {{-1, -1}}, Device::cpu);
   std::vector<float> rows(80);
   void* pieces[] = {rows.data(), rows.data()};
   std::vector<float> out(16);
   const std::vector<std::int64_t> offsets{0, 1, 2, 3};
   const auto forward = [&](const std::vector<std::int64_t>& ids) {
-    embeddings.forward({.ids = ids, .offsets = offsets}, {pieces}, {out.data()});
+    embeddings->forward({.ids = ids, .offsets = offsets}, {pieces}, {out.data()});
   };
   try {
     forward({1, 9, 19, world.rank() == 1 ? 20 : 0});
@@ -95,7 +98,9 @@ const RankProgram kWrong("wrong bags", [](World& world) {
   forward({0, 1, 2, 3});
   const std::vector<float> gradient(16);
   if (world.rank() == 0) forward({0, 1, 2, 3});
-  embeddings.backward({.ids = offsets, .offsets = offsets}, 1, {.sums = gradient.data()});
+  HostRooms rooms;
+  embeddings->backward({.ids = offsets, .offsets = offsets}, 1, {.sums = gradient.data()},
+                       rooms.room());
 });
 
 TEST(Embeddings, FailOnAllRanks) {

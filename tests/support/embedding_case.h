@@ -5,14 +5,13 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <deque>
 #include <map>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "plait/embedding/bags.h"
-#include "plait/embedding/embedding_layout.h"
-#include "plait/embedding/embedding_rules.h"
+#include "plait/embedding/embeddings.h"
 #include "tests/support/table_rows.h"
 #include "tests/world/ranks.h"
 
@@ -195,6 +194,14 @@ inline void check_gradient(const std::vector<Slot>& rows, const float* values,
   }
   expect(k == rows.size(), what + "the number of rows differs");
 }
+
+// Memory of the host that lives as long as this object.
+struct HostRooms {
+  std::deque<std::vector<std::byte>> arrays;
+  Embeddings::Room room() {
+    return [this](std::uint64_t bytes) { return arrays.emplace_back(bytes).data(); };
+  }
+};
 
 // Returns the bags of each rank. The last of several ranks has none.
 inline std::vector<RankBags> bags_of_ranks(const EmbeddingCase& c, int ranks) {

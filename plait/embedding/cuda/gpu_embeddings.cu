@@ -9,6 +9,7 @@
 #include "plait/embedding/cuda/gpu_gradients.cuh"
 #include "plait/embedding/cuda/gpu_limits.cuh"
 #include "plait/embedding/cuda/id_weights.cuh"
+#include "plait/embedding/embedding_part.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/symmetric/cuda/heap.cuh"
 #include "plait/world/watched_wait.h"
@@ -38,22 +39,18 @@ void copy_there(void* to, const void* from, std::uint64_t bytes, cudaStream_t st
   if (bytes > 0) check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), kWhat);
 }
 
-class HeapEmbeddings : public GpuEmbeddings {
+class GpuEmbeddings : public Embeddings {
  public:
-  HeapEmbeddings(World& world, const EmbeddingLayout& layout, const EmbeddingRules& rules,
-                 std::uint64_t most_numbered)
-      : world_(world), layout_(layout), rules_(rules) {
-    require_on_all<UsageError>(layout_.tables() > 0 && layout_.tables() == rules_.padding.size(),
-                               "{} embedding tables have {} ids of padding", layout_.tables(),
-                               rules_.padding.size());
+  GpuEmbeddings(World& world, const EmbeddingLayout& layout, const EmbeddingRules& rules,
+                std::uint64_t most_numbered)
+      : Embeddings(world, layout, rules) {
     require_on_all<UsageError>(world.size() <= kMostGpus,
                                "{} ranks are more than the {} that GPUs serve", world.size(),
                                kMostGpus);
-    for (std::size_t t = 0; t < layout_.tables(); ++t) rows_.push_back(layout_.table(t).rows);
     heap_ = SymmetricHeap::create(world, sizeof(DeviceSizes) + (layout_.tables() + 1) * 8);
     data_ = DeviceHeap::create(world, kLeastBytes, DeviceTransport::vmm);
     on_all_or_none(world, [&] {
-      rows_there_ = DeviceArray<std::uint64_t>(std::span<const std::uint64_t>(rows_));
+      rows_there_ = DeviceArray<std::uint64_t>(std::span<const std::uint64_t>(tables_.rows));
       padding_there_ = DeviceArray<std::int64_t>(std::span<const std::int64_t>(rules_.padding));
       pieces_there_ = DeviceArray<DevicePiece>(layout_.tables());
       works_there_ =
@@ -63,28 +60,14 @@ class HeapEmbeddings : public GpuEmbeddings {
       gradients_.emplace(world_, layout_, rules_, most_numbered);
     });
   }
-  ~HeapEmbeddings() override { cudaDeviceSynchronize(); }
+  ~GpuEmbeddings() override { cudaDeviceSynchronize(); }
 
-  std::uint64_t forward(const GivenBags& bags, const TablePieces& pieces, const BagResults& out,
-                        void* on) override {
-    require_usable();
-    return together(world_, kInEmbeddingStep, [&] {
-      return sum_bags_of_all(bags, pieces, out, static_cast<cudaStream_t>(on));
-    });
-  }
+ protected:
+  bool has_memory() const override { return heap_ != nullptr && data_ != nullptr; }
 
-  std::vector<GpuRowGradients> backward(const GivenBags& bags, std::uint64_t number,
-                                        const BagGradients& g, const Room& room,
-                                        void* on) override {
-    require_usable();
-    return together(world_, kInEmbeddingStep, [&] {
-      return sum_gradients(bags, number, g, room, static_cast<cudaStream_t>(on));
-    });
-  }
-
- private:
-  std::uint64_t sum_bags_of_all(const GivenBags& bags, const TablePieces& pieces,
-                                const BagResults& out, cudaStream_t stream) {
+  std::uint64_t run_forward(const GivenBags& bags, const TablePieces& pieces, const BagResults& out,
+                            void* on) override {
+    auto* const stream = static_cast<cudaStream_t>(on);
     begin({.step = EmbeddingStep::forward,
            .number = number_ + 1,
            .wants = out.backward,
@@ -105,9 +88,10 @@ class HeapEmbeddings : public GpuEmbeddings {
     return number_;
   }
 
-  std::vector<GpuRowGradients> sum_gradients(const GivenBags& bags, std::uint64_t number,
-                                             const BagGradients& g, const Room& room,
-                                             cudaStream_t stream) {
+  std::vector<RowGradients> run_backward(const GivenBags& bags, std::uint64_t number,
+                                         const BagGradients& g, const Room& room,
+                                         void* on) override {
+    auto* const stream = static_cast<cudaStream_t>(on);
     begin({.step = EmbeddingStep::backward,
            .number = number,
            .wants = g.weights != nullptr,
@@ -140,6 +124,7 @@ class HeapEmbeddings : public GpuEmbeddings {
     return found;
   }
 
+ private:
   DevicePart part(int rank) const {
     return {data_->part(rank), batches_[static_cast<std::size_t>(rank)].sizes, layout_};
   }
@@ -156,7 +141,7 @@ class HeapEmbeddings : public GpuEmbeddings {
       step.readers.at[step.readers.count++] = {of.bags, {of.rows, of.places}};
     return step;
   }
-  DeviceBagTables tables() const {
+  DeviceBagTables tables_there() const {
     return {rows_there_.data(), padding_there_.data(), layout_.tables()};
   }
 
@@ -185,15 +170,8 @@ class HeapEmbeddings : public GpuEmbeddings {
   [[noreturn]] void report(const GivenBags& bags) const {
     std::vector<std::int64_t> ids, offsets;
     watch_while(world_, [&] { ids = copied(bags.ids), offsets = copied(bags.offsets); });
-    check_bags(GivenBags{.ids = ids, .offsets = offsets, .with_end = bags.with_end},
-               BagTables{rows_, rules_.padding});
+    check_bags(GivenBags{.ids = ids, .offsets = offsets, .with_end = bags.with_end}, tables_);
     throw Error("ids of embedding tables are changed while they are read");
-  }
-
-  void require_usable() const {
-    require(heap_ != nullptr && data_ != nullptr,
-            "the memory of the embedding tables is lost; end the program");
-    step_.require_ended();
   }
 
   // Collective. Ranks meet when all that they enqueued for the last step has ended.
@@ -227,7 +205,8 @@ class HeapEmbeddings : public GpuEmbeddings {
   void publish(const GivenBags& bags, std::uint64_t number, cudaStream_t stream) {
     if (std::exchange(published_, number) == number) return;
     std::vector<std::uint64_t> found(found_there_.size());
-    write_bags(given_of(bags), tables(), part(world_.rank()).bags, found_there_.data(), stream);
+    write_bags(given_of(bags), tables_there(), part(world_.rank()).bags, found_there_.data(),
+               stream);
     watch_while(world_, [&] {  // the copy itself waits: `found` is not pinned
       copy_there(found.data(), found_there_.data(), found.size() * sizeof(std::uint64_t), stream);
       check_cuda(cudaStreamSynchronize(stream), kWhat);
@@ -327,11 +306,6 @@ class HeapEmbeddings : public GpuEmbeddings {
     return wanted;
   }
 
-  World& world_;
-  const EmbeddingLayout layout_;
-  const EmbeddingRules rules_;
-  std::vector<std::uint64_t> rows_;
-  std::unique_ptr<SymmetricHeap> heap_;  // of the host: sizes
   std::unique_ptr<DeviceHeap> data_;
   DeviceArray<std::uint64_t> rows_there_;
   DeviceArray<std::int64_t> padding_there_;
@@ -341,20 +315,17 @@ class HeapEmbeddings : public GpuEmbeddings {
   DeviceArray<std::uint64_t> found_there_;  // as of write_bags()
   std::optional<GpuNormLimits> limits_;     // if norms are limited
   std::optional<GpuGradients> gradients_;   // always
-  StepUnderWay step_;
-  std::vector<DeviceBatch> batches_;  // of the step, by rank
-  DeviceEvent ended_;                 // behind the last step
-  std::uint64_t number_ = 0;          // of the last batch
-  std::uint64_t published_ = 0;       // the number of the batch that the heap has; 0: none
+  std::vector<DeviceBatch> batches_;        // of the step, by rank
+  DeviceEvent ended_;                       // behind the last step
 };
 
 }  // namespace
 
-std::unique_ptr<GpuEmbeddings> GpuEmbeddings::create(World& world, const EmbeddingLayout& layout,
-                                                     const EmbeddingRules& rules,
-                                                     std::uint64_t most_numbered) {
+std::unique_ptr<Embeddings> make_gpu_embeddings(World& world, const EmbeddingLayout& layout,
+                                                const EmbeddingRules& rules,
+                                                std::uint64_t most_numbered) {
   return together(world, "while making embedding tables", [&] {
-    return std::make_unique<HeapEmbeddings>(world, layout, rules, most_numbered);
+    return std::make_unique<GpuEmbeddings>(world, layout, rules, most_numbered);
   });
 }
 

@@ -48,7 +48,7 @@ class Gathered {
 
 // Makes room for the gradients of a group of tables, and notes the place of each table's.
 SumOfGroup sum_in_room(const BackwardStep& step, const NamedRows& rows, const RowNumbers& numbers,
-                       const TableGroup& group, std::vector<GpuRowGradients>& found) {
+                       const TableGroup& group, std::vector<RowGradients>& found) {
   const std::uint64_t count = rows.rows_of(group);
   SumOfGroup sum;
   if (count == 0) return sum;
@@ -76,8 +76,8 @@ GpuGradients::GpuGradients(World& world, const EmbeddingLayout& layout, const Em
   }
 }
 
-std::vector<GpuRowGradients> GpuGradients::sum(const BackwardStep& step, SymmetricHeap& heap) {
-  std::vector<GpuRowGradients> found(layout_.tables());
+std::vector<RowGradients> GpuGradients::sum(const BackwardStep& step, SymmetricHeap& heap) {
+  std::vector<RowGradients> found(layout_.tables());
   for (const Pass& pass : passes_) sum_pass(step, pass, found);
   if (joins_) join(step, heap, found);
   return found;
@@ -86,7 +86,7 @@ std::vector<GpuRowGradients> GpuGradients::sum(const BackwardStep& step, Symmetr
 // Sorts the edges to all tables of the pass at once. While the host waits for the numbers of rows,
 // the GPU gathers gradients.
 void GpuGradients::sum_pass(const BackwardStep& step, const Pass& pass,
-                            std::vector<GpuRowGradients>& found) {
+                            std::vector<RowGradients>& found) {
   const RowNumbers& numbers = pass.numbers;
   StepEdges edges = edges_to_gradients(step.bags, numbers);
   NamedRows rows(std::move(edges.edges), numbers, pass.bases.data(), readback_, step.bags.stream);
@@ -122,7 +122,7 @@ SumOfGroup GpuGradients::shared_sum(const BackwardStep& step, const NamedRows& r
 // Adds the sums of all ranks in the order of ranks. There are several ranks (EmbeddingLayout).
 // Sums of other tables, which were enqueued behind the sums of replicated ones, go on meanwhile.
 void GpuGradients::join(const BackwardStep& step, SymmetricHeap& heap,
-                        std::vector<GpuRowGradients>& found) {
+                        std::vector<RowGradients>& found) {
   watch_while(world_, [&] {
     check_cuda(cudaEventSynchronize(shared_.get()), "sums of replicated tables");
   });

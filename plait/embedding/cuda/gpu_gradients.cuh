@@ -2,9 +2,9 @@
 // Gradients of other ranks' bags are read from the heap, after ranks have met.
 #pragma once
 
-#include "plait/embedding/cuda/gpu_embeddings.h"
 #include "plait/embedding/cuda/named_rows.cuh"
 #include "plait/embedding/cuda/step_edges.cuh"
+#include "plait/embedding/embeddings.h"
 #include "plait/symmetric/heap.h"
 #include "plait/world/world.h"
 
@@ -15,7 +15,7 @@ struct BackwardStep {
   StepBags bags;
   BagGradientsThere own;              // that this rank was given
   std::span<const DevicePart> parts;  // of the heap, by rank
-  const GpuEmbeddings::Room& room;
+  const Embeddings::Room& room;
 };
 
 class GpuGradients {
@@ -31,7 +31,7 @@ class GpuGradients {
   // Collective if gradients are joined: then ranks meet at the heap's barrier once, after
   // everything that the stream was given before. Enqueues the gradients of all of this rank's
   // pieces, by table, and waits for the numbers of rows.
-  std::vector<GpuRowGradients> sum(const BackwardStep& step, SymmetricHeap& heap);
+  std::vector<RowGradients> sum(const BackwardStep& step, SymmetricHeap& heap);
 
  private:
   // Tables whose edges are sorted at once.
@@ -40,9 +40,9 @@ class GpuGradients {
     DeviceArray<Slot> bases;  // a copy of numbers.bases
   };
 
-  void sum_pass(const BackwardStep& step, const Pass& pass, std::vector<GpuRowGradients>& found);
+  void sum_pass(const BackwardStep& step, const Pass& pass, std::vector<RowGradients>& found);
   SumOfGroup shared_sum(const BackwardStep& step, const NamedRows& rows, const TableGroup& group);
-  void join(const BackwardStep& step, SymmetricHeap& heap, std::vector<GpuRowGradients>& found);
+  void join(const BackwardStep& step, SymmetricHeap& heap, std::vector<RowGradients>& found);
 
   World& world_;
   const EmbeddingLayout& layout_;

@@ -48,23 +48,23 @@ struct BagsThere {
 // Memory of the GPU that lives as long as this object.
 struct Rooms {
   std::deque<DeviceArray<std::byte>> arrays;
-  GpuEmbeddings::Room room() {
+  Embeddings::Room room() {
     return [this](std::uint64_t bytes) { return arrays.emplace_back(bytes).data(); };
   }
 };
 
-std::vector<Slot> rows_of(const GpuRowGradients& gradients) {
+std::vector<Slot> rows_of(const RowGradients& gradients) {
   std::vector<std::int64_t> rows(gradients.count);
   if (!rows.empty()) copy_to_host(rows.data(), gradients.rows, rows.size() * sizeof(rows[0]));
   return {rows.begin(), rows.end()};
 }
-std::vector<float> values_of(const GpuRowGradients& gradients, std::uint64_t columns) {
+std::vector<float> values_of(const RowGradients& gradients, std::uint64_t columns) {
   std::vector<float> values(gradients.count * columns);
   if (!values.empty()) copy_to_host(values.data(), gradients.values, values.size() * sizeof(float));
   return values;
 }
 
-// `all`: the bags of each rank. `most`: as create()'s most_numbered.
+// `all`: the bags of each rank. `most`: as make_gpu_embeddings()'s.
 void check_case(World& world, const EmbeddingCase& c, const std::vector<RankBags>& all,
                 std::uint64_t most = kNoRow) {
   const EmbeddingLayout layout(c.tables, c.width, world.size());
@@ -75,7 +75,7 @@ void check_case(World& world, const EmbeddingCase& c, const std::vector<RankBags
     pieces.push_back(there(piece));
     at.push_back(pieces.back().data());
   }
-  const auto embeddings = GpuEmbeddings::create(world, layout, c.rules(), most);
+  const auto embeddings = make_gpu_embeddings(world, layout, c.rules(), most);
   const BagsThere mine_there(mine);
   const GivenBags bags = mine_there.given(c.weighted);
   DeviceArray<float> out(mine.offsets.size() * c.width);
@@ -190,8 +190,9 @@ TEST(GpuEmbeddings, OfManyIdsAreThoseOfPlainLoops) {
 // Rank 1 gives a wrong id; all ranks say so, and the next batch is served.
 const RankProgram kWrong("gpu embeddings with wrong bags", [](World& world) {
   use_gpu(world.rank() % gpu_count());
-  const auto embeddings = GpuEmbeddings::create(
-      world, EmbeddingLayout({{.rows = 10}, {.rows = 20}}, 4, world.size()), {{-1, -1}});
+  const auto embeddings =
+      Embeddings::create(world, EmbeddingLayout({{.rows = 10}, {.rows = 20}}, 4, world.size()),
+                         {{-1, -1}}, Device::gpu);
   DeviceArray<float> rows = there(std::vector<float>(80));
   void* const pieces[] = {rows.data(), rows.data()};
   DeviceArray<float> out(16);
@@ -231,7 +232,7 @@ TEST(GpuEmbeddings, SumMaximaOfManyIds) {
   c.add(4, EmbeddingSplit::table, 0, 2);
   RankBags bags(c.as, 30000, 1);
   const EmbeddingLayout layout(c.tables, c.width, 1);
-  const auto embeddings = GpuEmbeddings::create(*world, layout, c.rules());
+  const auto embeddings = Embeddings::create(*world, layout, c.rules(), Device::gpu);
   const BagsThere bags_there(bags);
   auto rows = there(pieces_of(layout, 0)[0]);
   void* const pieces[] = {rows.data()};
@@ -266,7 +267,8 @@ TEST(GpuEmbeddings, SumRowsOfManyIds) {
   EmbeddingCase c{.width = 128};
   c.add(3, EmbeddingSplit::table, 0);
   RankBags bags(c.as, 20000, 1);
-  const auto embeddings = GpuEmbeddings::create(*world, EmbeddingLayout(c.tables, 128, 1), {{-1}});
+  const auto embeddings =
+      Embeddings::create(*world, EmbeddingLayout(c.tables, 128, 1), {{-1}}, Device::gpu);
   const BagsThere bags_there(bags);
   auto rows = there(std::vector<float>(3 * 128, 1.0f));
   void* const pieces[] = {rows.data()};
@@ -338,7 +340,7 @@ const RankProgram kFaults("gpu embedding step faults", [](World& world) {
   EmbeddingRules rules = c.rules();
   rules.norm.most = 2;
   const EmbeddingLayout layout(c.tables, c.width, world.size());
-  const auto embeddings = GpuEmbeddings::create(world, layout, rules);
+  const auto embeddings = Embeddings::create(world, layout, rules, Device::gpu);
   const RankBags bags(c.as, 7, static_cast<unsigned>(world.rank()) + 1);
   const BagsThere bags_there(bags);
   const GivenBags given = bags_there.given(true);

@@ -6,11 +6,11 @@
 #include "plait/base/error.h"
 #include "plait/base/fault.h"
 #include "plait/base/parallel.h"
+#include "plait/base/raw_vector.h"
 #include "plait/embedding/bag_maxima.h"
-#include "plait/embedding/embeddings.h"
+#include "plait/embedding/cpu/cpu_embeddings.h"
 #include "plait/embedding/id_weights.h"
 #include "plait/kernels/spmm.h"
-#include "plait/world/together.h"
 
 namespace plait {
 namespace {
@@ -41,40 +41,52 @@ struct PeerRows {
 // Rows of places as a RowSource has them.
 const float* as_rows(const Slot* places) { return reinterpret_cast<const float*>(places); }
 
-// `places`: of maxima, if edges have places.
-RowGradients sum_by_row(GradientEdges edges, const EmbeddingPiece& piece, const RowSource& x,
-                        Frequency frequency, const RowSource& places = {}) {
+// A sum of rows of gradients.
+struct SumOfRows {
+  RowSource x;
+  Frequency frequency = Frequency::ignored;
+  RowSource places = {};  // of maxima, if edges have places
+};
+
+SummedRows sum_by_row(GradientEdges edges, const EmbeddingPiece& piece, const SumOfRows& of,
+                      const Embeddings::Room& room) {
   EdgesByRow sorted = by_row(std::move(edges), piece.rows);
-  RowGradients sums{.values = RawVector<float>(sorted.rows.size() * piece.columns)};
+  SummedRows sums;
   if (sorted.rows.empty()) return sums;
-  if (frequency != Frequency::ignored) sums.ids = sorted.ids_by_row();
+  const std::size_t count = sorted.rows.size() * piece.columns;
+  sums.values = {static_cast<float*>(room(count * sizeof(float))), count};
+  if (of.frequency != Frequency::ignored) sums.ids = sorted.ids_by_row();
   std::vector<float> scale;
-  if (frequency == Frequency::divided)
+  if (of.frequency == Frequency::divided)
     for (const Slot ids : sums.ids) scale.push_back(1.0f / static_cast<float>(ids));
   const SpmmArgs args{.begin = offsets_from(sorted.offsets, 0),
                       .end = offsets_from(sorted.offsets, 1),
                       .columns = sorted.from.data(),
                       .weights = data_or_null(sorted.weights),
-                      .x = x,
+                      .x = of.x,
                       .width = piece.columns,
                       .y = sums.values.data(),
                       .y_stride = piece.columns,
                       .row_scale = data_or_null(scale)};
-  sorted.places.empty() ? spmm(args) : sum_maxima(args, sorted.places.data(), places);
+  sorted.places.empty() ? spmm(args) : sum_maxima(args, sorted.places.data(), of.places);
   sums.rows = std::move(sorted.rows);
   return sums;
 }
 
-}  // namespace
-
-std::vector<RowGradients> Embeddings::backward(const GivenBags& bags, std::uint64_t number,
-                                               const BagGradients& g) {
-  require_usable();
-  return together(world_, kInEmbeddingStep, [&] { return sum_gradients(bags, number, g); });
+// Returns the sums with the numbers of their rows in the caller's memory.
+RowGradients with_rows(const SummedRows& sums, const Embeddings::Room& room) {
+  const std::size_t count = sums.rows.size();
+  if (count == 0) return {};
+  auto* const rows = static_cast<std::int64_t*>(room(count * sizeof(std::int64_t)));
+  std::ranges::copy(sums.rows, rows);
+  return {rows, sums.values.data(), count};
 }
 
-std::vector<RowGradients> Embeddings::sum_gradients(const GivenBags& bags, std::uint64_t number,
-                                                    const BagGradients& g) {
+}  // namespace
+
+std::vector<RowGradients> CpuEmbeddings::run_backward(const GivenBags& bags, std::uint64_t number,
+                                                      const BagGradients& g, const Room& room,
+                                                      void*) {
   begin({.step = EmbeddingStep::backward,
          .number = number,
          .wants = g.weights != nullptr,
@@ -92,20 +104,27 @@ std::vector<RowGradients> Embeddings::sum_gradients(const GivenBags& bags, std::
   fault_point();
   heap_->barrier();
   fault_point();
-  std::vector<RowGradients> gradients;
+  std::vector<RowGradients> gradients(layout_.tables());
   std::vector<std::size_t> shared;  // replicated tables
   std::uint64_t offered = 0;
   for (std::size_t t = 0; t < layout_.tables(); ++t) {
-    gradients.push_back(gradients_of(t, g));
-    if (layout_.table(t).split != EmbeddingSplit::replicated) continue;
-    offered = offer(t, gradients.back(), offered);
+    if (layout_.table(t).split != EmbeddingSplit::replicated) {
+      gradients[t] = with_rows(gradients_of(t, g, room), room);
+      continue;
+    }
+    RawVector<std::byte> memory;
+    const auto for_now = [&](std::uint64_t bytes) {
+      memory = RawVector<std::byte>(bytes);
+      return memory.data();
+    };
+    offered = offer(t, gradients_of(t, g, for_now), offered);
     shared.push_back(t);
   }
   const bool products = multiply_for_readers(g);
   fault_point();
   if (products || !shared.empty()) heap_->barrier();
   fault_point();
-  for (const std::size_t t : shared) gradients[t] = join(t);
+  for (const std::size_t t : shared) gradients[t] = with_rows(join(t, room), room);
   if (g.weights != nullptr) collect_weights(bags, g.weights);
   step_.end();
   return gradients;
@@ -113,7 +132,7 @@ std::vector<RowGradients> Embeddings::sum_gradients(const GivenBags& bags, std::
 
 // Writes products of rows of this rank and gradients of bags for ranks that want them. Returns
 // whether any does.
-bool Embeddings::multiply_for_readers(const BagGradients& g) const {
+bool CpuEmbeddings::multiply_for_readers(const BagGradients& g) const {
   bool wanted = false;
   for (int reader = 0; reader < world_.size(); ++reader) {
     const EmbeddingPart of = part(reader);
@@ -141,7 +160,7 @@ bool Embeddings::multiply_for_readers(const BagGradients& g) const {
   return wanted;
 }
 
-void Embeddings::collect_weights(const GivenBags& bags, float* out) const {
+void CpuEmbeddings::collect_weights(const GivenBags& bags, float* out) const {
   const EmbeddingPart mine = part(world_.rank());
   std::vector<std::uint64_t> shares;
   for (std::size_t t = 0; t < layout_.tables(); ++t) shares.push_back(shares_of(layout_, t));
@@ -154,7 +173,8 @@ void Embeddings::collect_weights(const GivenBags& bags, float* out) const {
                    out);
 }
 
-RowGradients Embeddings::gradients_of(std::size_t t, const BagGradients& g) const {
+SummedRows CpuEmbeddings::gradients_of(std::size_t t, const BagGradients& g,
+                                       const Room& room) const {
   const bool mean = rules_.mean();
   const EmbeddingPiece piece = layout_.piece(t, world_.rank());
   if (piece.rows == 0 || piece.columns == 0) return {};
@@ -173,8 +193,11 @@ RowGradients Embeddings::gradients_of(std::size_t t, const BagGradients& g) cons
     const float* const places = empty || !rules_.max() ? nullptr : as_rows(g.places + column);
     const bool counts = rules_.by_frequency && !alone;  // join() divides
     const Frequency here = counts ? Frequency::counted : rules_.frequency();
-    return sum_by_row(std::move(edges), piece, {.base = base, .stride = stride}, here,
-                      {.base = places, .stride = stride});
+    return sum_by_row(std::move(edges), piece,
+                      {.x = {.base = base, .stride = stride},
+                       .frequency = here,
+                       .places = {.base = places, .stride = stride}},
+                      room);
   }
   PeerRows readers;
   for (int reader = 0; reader < world_.size(); ++reader) {
@@ -185,13 +208,16 @@ RowGradients Embeddings::gradients_of(std::size_t t, const BagGradients& g) cons
   }
   for (int reader = 0; reader < world_.size(); ++reader)
     add_edges(t, reader, readers.first[static_cast<std::size_t>(reader)], edges);
-  return sum_by_row(std::move(edges), piece, readers.source(stride), rules_.frequency(),
-                    readers.source(stride, true));
+  return sum_by_row(std::move(edges), piece,
+                    {.x = readers.source(stride),
+                     .frequency = rules_.frequency(),
+                     .places = readers.source(stride, true)},
+                    room);
 }
 
 // Shows this rank's gradient of a replicated table to the others, from row `start` on. Returns the
 // row behind it.
-std::uint64_t Embeddings::offer(std::size_t t, const RowGradients& mine, std::uint64_t start) {
+std::uint64_t CpuEmbeddings::offer(std::size_t t, const SummedRows& mine, std::uint64_t start) {
   const EmbeddingPart to = part(world_.rank());
   std::uint64_t* const starts = to.starts + t * (static_cast<std::size_t>(layout_.ranks()) + 1);
   starts[0] = start;
@@ -203,7 +229,7 @@ std::uint64_t Embeddings::offer(std::size_t t, const RowGradients& mine, std::ui
 }
 
 // Returns the sum of the gradients of a replicated table that all ranks show.
-RowGradients Embeddings::join(std::size_t t) const {
+SummedRows CpuEmbeddings::join(std::size_t t, const Room& room) const {
   const std::uint64_t width = layout_.width();
   GradientEdges edges;
   PeerRows ranks;
@@ -218,8 +244,8 @@ RowGradients Embeddings::join(std::size_t t) const {
       if (rules_.by_frequency) edges.counts.push_back(of.extra_counts[k]);
     }
   }
-  return sum_by_row(std::move(edges), layout_.piece(t, world_.rank()), ranks.source(width),
-                    rules_.frequency());
+  return sum_by_row(std::move(edges), layout_.piece(t, world_.rank()),
+                    {.x = ranks.source(width), .frequency = rules_.frequency()}, room);
 }
 
 }  // namespace plait
