@@ -1,5 +1,5 @@
-// Plain values between all ranks, by everything that has all_to_all(): the world of ranks
-// (world/world.h), the groups that it is made of, and channels (channel.h). Throw as that.
+// Plain values between all ranks, by the all_to_all() of the world of ranks (world/world.h), of the
+// groups that it is made of, or of a channel (channel.h). The functions throw as all_to_all() does.
 #pragma once
 
 #include <cstddef>

@@ -5,11 +5,13 @@
 #include <bit>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "plait/base/all_to_all.h"
 #include "plait/base/delay.h"
 #include "plait/base/error.h"
 #include "plait/base/fault.h"
+#include "plait/base/memory.h"
 #include "plait/base/parallel.h"
 #include "plait/base/profile.h"
 #include "plait/base/saturating.h"
@@ -24,6 +26,8 @@ constexpr std::size_t kBlock = 1024;                       // words of marks
 constexpr std::size_t kGrain = 4096;                       // values
 constexpr std::uint64_t kWhole = std::uint64_t{1} << 63;   // beside a count: all rows of the owner
 constexpr std::uint64_t kFailed = std::uint64_t{1} << 63;  // beside a call
+// Bytes for a value that comes from another host: its number among all, its number, itself.
+constexpr std::uint64_t kComeBytes = 2 * sizeof(std::uint32_t) + sizeof(std::uint64_t);
 constexpr const char* kWhat = "in a push to owners";
 
 std::uint64_t call_of(const SlotValues& values, Merge how) {
@@ -37,7 +41,7 @@ void merge_values(std::uint64_t count, const std::uint32_t* rows, const T* their
     for (std::size_t i = begin; i < end; ++i) {  // rows differ, so that threads do not meet
       T& mine = values[rows[i]];
       const T now = merged<how>(mine, theirs[i]);
-      if (bits_of(now) == bits_of(mine)) continue;
+      if (!changes<how>(mine, now)) continue;
       mine = now;
       std::atomic_ref(marks[rows[i] / 32])
           .fetch_or(std::uint32_t{1} << rows[i] % 32, std::memory_order_relaxed);
@@ -67,29 +71,43 @@ CpuMessages::CpuMessages(World& world, const Shard& shard)
     for (const auto& starts : gather_vectors(world_, shard.halo.starts)) {
       layouts_.emplace_back(ranks_, starts.back());
       begins_.push_back(starts[rank]);
+      come_most_.push_back(starts[rank + 1] - starts[rank]);
     }
     const OutboxLayout& own = layouts_[rank];
-    if (world_.one_host()) {
+    on_all_or_none(world_, [&] { marked_.resize(blocks() * ranks_); });
+    if (world_.one_host())
       heap_ = SymmetricHeap::create(world_, own.bytes(), SizeRule::largest);
-      marked_.resize(blocks() * ranks_);
-    } else {
-      on_all_or_none(world_, [&] {
-        private_ = Buffer<std::byte>(own.bytes());
-        marked_.resize(blocks() * ranks_);
-      });
-      std::vector<std::vector<std::uint32_t>> wanted(ranks_);
-      for (std::size_t r = 0; r < ranks_; ++r) {
-        const auto first = shard.halo.row.span().data() + shard.halo.starts[r];
-        wanted[r].assign(first, first + shard.halo.rows_of(static_cast<int>(r)));
-      }
-      all_rows_ = exchange_vectors(world_, wanted);
-      rows_ = all_rows_;
-      for (const auto& rows : rows_) values_.emplace_back(rows.size());
-    }
+    else
+      make_private();
     std::ranges::copy(shard.halo.row.span(),
                       reinterpret_cast<std::uint32_t*>(outbox() + own.all_rows()));
     if (heap_) heap_->barrier();  // peers read the row numbers
   });
+}
+
+// Takes the memory of ranks that are on several hosts, and learns which own rows others may push.
+void CpuMessages::make_private() {
+  const auto rank = static_cast<std::size_t>(world_.rank());
+  std::vector<std::vector<std::uint32_t>> wanted(ranks_);
+  on_all_or_none(world_, [&] {
+    Bytes bytes = layouts_[rank].bytes();
+    for (std::size_t r = 0; r < ranks_; ++r) bytes = bytes + Bytes(come_most_[r]) * kComeBytes;
+    require_memory((bytes * world_.ranks_of_host().size()).value,
+                   "messages between the ranks of several hosts", available_memory());
+    private_ = Buffer<std::byte>(layouts_[rank].bytes());
+    for (std::size_t r = 0; r < ranks_; ++r) {
+      const auto first =
+          shard_.halo.row.span().begin() + static_cast<std::ptrdiff_t>(shard_.halo.starts[r]);
+      wanted[r].assign(
+          first, first + static_cast<std::ptrdiff_t>(shard_.halo.rows_of(static_cast<int>(r))));
+      all_rows_.emplace_back(come_most_[r]);
+      rows_.emplace_back(come_most_[r]);
+      values_.emplace_back(come_most_[r]);
+    }
+  });
+  exchange_parts(
+      world_, ranks_, [&](std::size_t r) { return std::span(std::as_const(wanted[r])); },
+      [&](std::size_t r) { return std::span(all_rows_[r]); });
 }
 
 std::size_t CpuMessages::blocks() const {
@@ -101,19 +119,30 @@ std::uint64_t* CpuMessages::header_of(std::byte* outbox) const {
   return reinterpret_cast<std::uint64_t*>(outbox + layouts_[0].header(turn_));
 }
 
+// Returns the bits of a word of marks that are of halo slots.
+std::uint32_t CpuMessages::halo_bits(std::uint64_t word) const {
+  const std::uint64_t own = shard_.own, slots = shard_.slot_count();
+  std::uint32_t bits = ~std::uint32_t{0};
+  if (word == own / 32) bits <<= own % 32;
+  if (word == slots / 32) bits &= (std::uint32_t{1} << slots % 32) - 1;
+  return bits;
+}
+
+// Calls visit(word) for one block of words in which there are marks of halo slots.
+template <class Visit>
+void CpuMessages::for_words(std::size_t block, const Visit& visit) const {
+  const std::uint64_t begin = shard_.own / 32 + block * kBlock;
+  const std::uint64_t end = std::min(begin + kBlock, mark_words(shard_.slot_count()));
+  for (std::uint64_t w = begin; w < end; ++w) visit(w);
+}
+
 // Calls visit(h) for the marked halo slots of one block of words, in ascending order.
 template <class Visit>
 void CpuMessages::for_marked(SlotMarks marks, std::size_t block, const Visit& visit) const {
-  const std::uint64_t own = shard_.own, slots = shard_.slot_count();
-  const std::uint64_t begin = own / 32 + block * kBlock;
-  const std::uint64_t end = std::min(begin + kBlock, mark_words(slots));
-  for (std::uint64_t w = begin; w < end; ++w) {
-    std::uint32_t bits = marks[w];
-    if (w == own / 32) bits &= ~std::uint32_t{0} << own % 32;
-    if (w == slots / 32) bits &= (std::uint32_t{1} << slots % 32) - 1;
-    for (; bits != 0; bits &= bits - 1)
-      visit(w * 32 + static_cast<std::uint64_t>(std::countr_zero(bits)) - own);
-  }
+  for_words(block, [&](std::uint64_t w) {
+    for (std::uint32_t bits = marks[w] & halo_bits(w); bits != 0; bits &= bits - 1)
+      visit(w * 32 + static_cast<std::uint64_t>(std::countr_zero(bits)) - shard_.own);
+  });
 }
 
 std::uint64_t CpuMessages::count_own(SlotMarks marks) const {
@@ -185,10 +214,7 @@ void CpuMessages::reset_sent(std::span<T> values, SlotMarks marks, Merge how) co
       const auto reset = [&](std::uint64_t h) { values[shard_.own + h] = 0; };
       for_marked(marks, b, reset);
     }
-    const std::uint64_t first = shard_.own / 32, begin = first + b * kBlock;
-    const std::uint64_t end = std::min(begin + kBlock, mark_words(shard_.slot_count()));
-    for (std::uint64_t w = begin; w < end; ++w)
-      marks[w] &= w == first ? (std::uint32_t{1} << shard_.own % 32) - 1 : 0;
+    for_words(b, [&](std::uint64_t w) { marks[w] &= ~halo_bits(w); });
   });
 }
 
@@ -309,9 +335,7 @@ void CpuMessages::require_alike(const std::vector<Arrived>& arrived,
   if (alike(arrived)) return;
   if (std::ranges::any_of(arrived, [](const Arrived& a) { return (a.call & kFailed) != 0; }))
     agree_on_error(world_, failure, FailureOf::rank);
-  require_on_all<UsageError>(false,
-                             "ranks push values of different types, or merge them in different "
-                             "ways; every rank must make the same calls in the same order");
+  require_on_all<UsageError>(false, "{}", kDifferentPushes);
 }
 
 // Merges in the order of ranks.

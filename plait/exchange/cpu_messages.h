@@ -76,6 +76,10 @@ class CpuMessages : public Messages {
   template <class T>
   Pushed merge_arrived(std::span<T> values, SlotMarks marks, Merge how,
                        const std::vector<Arrived>& arrived);
+  void make_private();
+  std::uint32_t halo_bits(std::uint64_t word) const;
+  template <class Visit>
+  void for_words(std::size_t block, const Visit& visit) const;
   template <class Visit>
   void for_marked(SlotMarks marks, std::size_t block, const Visit& visit) const;
   std::size_t blocks() const;
@@ -83,10 +87,11 @@ class CpuMessages : public Messages {
   World& world_;
   const Shard& shard_;
   const std::size_t ranks_;
-  std::vector<OutboxLayout> layouts_;    // by rank
-  std::vector<std::uint64_t> begins_;    // by rank: the first of its halo slots that is an own row
-  std::unique_ptr<SymmetricHeap> heap_;  // on one host
-  Buffer<std::byte> private_;            // else: the own outboxes
+  std::vector<std::uint64_t> come_most_;  // by rank: the values that may come from it
+  std::vector<OutboxLayout> layouts_;     // by rank
+  std::vector<std::uint64_t> begins_;     // by rank: the first of its halo slots that is an own row
+  std::unique_ptr<SymmetricHeap> heap_;   // on one host
+  Buffer<std::byte> private_;             // else: the own outboxes
   // On several hosts, by rank: the own rows that are in its halo, and what came last.
   std::vector<std::vector<std::uint32_t>> all_rows_, rows_;
   std::vector<std::vector<std::uint64_t>> values_;

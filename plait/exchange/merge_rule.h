@@ -12,8 +12,8 @@ namespace plait {
 
 // The ways to merge. min, max, bit_or and first may see the same value twice without harm.
 enum class Merge : std::uint8_t {
-  min,     // the less of both; a NaN never takes the place of another value
-  max,     // the greater, with the same rule
+  min,     // the less of both, a number rather than a NaN; of +0 and -0 the owner's stays
+  max,     // the greater, with the same rules
   add,     // the sum, which ranks enter in their order; integers wrap
   bit_or,  // of integers only
   first,   // its own value, or if there is none the lowest rank's; all bits set mean none
@@ -38,9 +38,9 @@ PLAIT_HOST_DEVICE constexpr BitsOf<T> bits_of(T value) {
 template <Merge how, class T>
 PLAIT_HOST_DEVICE constexpr T merged(T mine, T theirs) {
   if constexpr (how == Merge::min)
-    return theirs < mine ? theirs : mine;
+    return theirs < mine || mine != mine ? theirs : mine;
   else if constexpr (how == Merge::max)
-    return theirs > mine ? theirs : mine;
+    return theirs > mine || mine != mine ? theirs : mine;
   else if constexpr (how == Merge::first)
     return bits_of(mine) == static_cast<BitsOf<T>>(-1) ? theirs : mine;
   else if constexpr (std::floating_point<T>)
@@ -49,6 +49,16 @@ PLAIT_HOST_DEVICE constexpr T merged(T mine, T theirs) {
     return static_cast<T>(bits_of(mine) + bits_of(theirs));
   else
     return static_cast<T>(bits_of(mine) | bits_of(theirs));
+}
+
+// Tells whether a merge has changed the owner's value. A sum with 0 changes none: neither -0, which
+// becomes +0, nor a NaN, whose other bits may.
+template <Merge how, class T>
+PLAIT_HOST_DEVICE constexpr bool changes(T mine, T now) {
+  if constexpr (std::floating_point<T> && how == Merge::add)
+    return now != mine && (now == now || mine == mine);
+  else
+    return bits_of(now) != bits_of(mine);
 }
 
 // Calls body.template operator()<how>() for a `how` that can_merge<T>().

@@ -49,6 +49,11 @@ struct MessageCost {
   double waiting = 0;        // s, for other ranks, on the CPU
 };
 
+// What UsageErrors say if ranks push differently.
+inline constexpr const char* kDifferentPushes =
+    "ranks push values of different types, or merge them in different ways; every rank must make "
+    "the same calls in the same order";
+
 // What ranks know of each other after a push, the same on all.
 struct Pushed {
   std::uint64_t marked = 0;          // slots that were marked before it, own and halo slots, of all
@@ -57,7 +62,7 @@ struct Pushed {
 };
 
 // The messages along one direction of a graph that is placed on ranks, which it must not outlive.
-// All ranks make the same calls in the same order.
+// All ranks make the same calls, and destroy their messages, in the same order.
 class Messages {
  public:
   virtual ~Messages() = default;
@@ -67,10 +72,12 @@ class Messages {
   // Own slots that change by it are marked; other marks of own slots stay. On a GPU it waits for
   // the stream of the exchange, which all of this is done on.
   //
-  // Throws UsageError if there is not one value per slot and one bit of marks, if floats are to be
-  // merged by bit_or, or, on all ranks, if ranks push values of different types or merge them in
-  // different ways: on the CPU values and marks are then as they were. Throws LostRankError; on a
-  // GPU all bits of values and marks are then set, which is no number, or none.
+  // Throws UsageError, on all ranks, if a rank does not give one value and one bit of marks per
+  // slot, or merges floats by bit_or, and if ranks push values of different types or merge them in
+  // different ways. The next push may be right. On the CPU values and marks are then as they were;
+  // on GPUs marks of halo slots may be gone. Throws LostRankError, and Error if another rank has
+  // given up a push on its GPU: on a GPU all bits of values and marks are then set, which in floats
+  // is NaN.
   virtual Pushed push(const SlotValues& values, SlotMarks marks, Merge how,
                       std::uint64_t word = 0) = 0;
 

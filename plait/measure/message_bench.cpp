@@ -88,8 +88,8 @@ std::unique_ptr<ComponentSearch> make_cpu_search(Exchange& exchange, std::uint64
   return std::make_unique<CpuSearch>(exchange, own);
 }
 
-std::vector<std::uint32_t> components_reference(const AnyCsr& any) {
-  std::vector<std::uint32_t> least(vertex_count(any));
+std::vector<std::uint32_t> components_reference(const Dataset& dataset) {
+  std::vector<std::uint32_t> least(dataset.vertices());
   std::iota(least.begin(), least.end(), std::uint32_t{0});
   const auto root = [&](std::uint32_t v) {
     for (; least[v] != v; v = least[v]) least[v] = least[least[v]];
@@ -104,9 +104,14 @@ std::vector<std::uint32_t> components_reference(const AnyCsr& any) {
             least[std::max(a, b)] = std::min(a, b);
           }
       },
-      any);
-  for (std::uint32_t v = 0; v < least.size(); ++v) least[v] = root(v);
-  return least;
+      dataset.graph);
+  std::vector<std::uint32_t> numbers(least.size(), ~std::uint32_t{0});
+  for (std::uint32_t v = 0; v < least.size(); ++v) {
+    std::uint32_t& of_all = numbers[root(v)];
+    of_all = std::min(of_all, static_cast<std::uint32_t>(dataset.number(v)));
+  }
+  for (std::uint32_t v = 0; v < least.size(); ++v) numbers[v] = numbers[root(v)];
+  return numbers;
 }
 
 }  // namespace plait

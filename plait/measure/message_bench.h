@@ -1,10 +1,11 @@
 // A search for connected components whose labels move as messages (exchange/messages.h), to time
 // rounds of a search over a graph. Each vertex ends with the least number of a vertex that it is
-// connected with.
+// connected with. Vertices have the numbers from before renumbering.
 //
 // In a round, every row whose label has changed offers it to the rows at its edges; labels of halo
-// slots go to their owners. The search ends when no label has changed on any rank. It needs as many
-// rounds as the longest of the shortest paths to a least vertex has edges, and two more.
+// slots go to their owners. The search ends when no label has changed on any rank. It needs at
+// most as many rounds as the longest of the shortest paths to a least vertex has edges, and two
+// more.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "plait/exchange/exchange.h"
+#include "plait/graph/dataset.h"
 
 namespace plait {
 
@@ -45,7 +47,7 @@ class ComponentSearch {
 std::unique_ptr<ComponentSearch> make_cpu_search(Exchange& exchange, std::uint64_t own);
 
 // Returns by vertex the least number of a vertex that it is connected with: the oracle, in plain
-// loops (union by the least, with halved paths).
-std::vector<std::uint32_t> components_reference(const AnyCsr& graph);
+// loops (union by the least, with halved paths). Only the graph and the numbers of vertices count.
+std::vector<std::uint32_t> components_reference(const Dataset& dataset);
 
 }  // namespace plait

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "plait/base/error.h"
+#include "plait/world/collectives.h"
 #include "plait/world/world.h"
 
 namespace plait {
@@ -10,6 +11,7 @@ namespace {
 
 void copy_own_part(std::span<const std::span<const std::byte>> send,
                    std::span<const std::span<std::byte>> received) {
+  require_parts(send, received, 0, 1);
   const auto from = send[0];
   if (!from.empty()) std::memmove(received[0].data(), from.data(), from.size());
 }

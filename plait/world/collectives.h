@@ -6,9 +6,22 @@
 #include <cstdint>
 #include <span>
 
+#include "plait/base/error.h"
 #include "plait/world/reduction.h"
 
 namespace plait {
+
+// Throws UsageError unless all_to_all() is given one part per rank, and the part that `rank` sends
+// to itself has as many bytes as it has room for.
+inline void require_parts(std::span<const std::span<const std::byte>> send,
+                          std::span<const std::span<std::byte>> received, int rank, int ranks) {
+  const auto own = static_cast<std::size_t>(rank), all = static_cast<std::size_t>(ranks);
+  require<UsageError>(send.size() == all && received.size() == all,
+                      "{} and {} parts were given for {} ranks", send.size(), received.size(), all);
+  require<UsageError>(send[own].size() == received[own].size(),
+                      "a rank sends itself {} bytes, but has room for {}", send[own].size(),
+                      received[own].size());
+}
 
 // The operations throw Error on all ranks when a peer has left or failed, and over the network also
 // when its process has ended; after an error, the group is of no use. All but end_waits() and

@@ -80,14 +80,7 @@ std::vector<std::vector<std::byte>> WatchedWorld::all_gather(std::span<const std
 
 void WatchedWorld::all_to_all(std::span<const std::span<const std::byte>> send,
                               std::span<const std::span<std::byte>> received) {
-  const auto ranks = static_cast<std::size_t>(size());
-  const auto own = static_cast<std::size_t>(rank());
-  require<UsageError>(send.size() == ranks && received.size() == ranks,
-                      "all_to_all: {} and {} parts were given for {} ranks", send.size(),
-                      received.size(), ranks);
-  require<UsageError>(send[own].size() == received[own].size(),
-                      "all_to_all: rank {} sends itself {} bytes, but has room for {}",
-                      number_of(rank()), send[own].size(), received[own].size());
+  require_parts(send, received, rank(), size());
   collective(kExchange, [&] { collectives().all_to_all(send, received); });
 }
 

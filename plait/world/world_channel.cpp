@@ -8,9 +8,7 @@ namespace {
 class WorldChannel : public Channel, public WatchedWork {
  public:
   WorldChannel(World& world, std::unique_ptr<Collectives> group)
-      : world_(world),
-        collectives_(std::move(group)),
-        ranks_(static_cast<std::size_t>(world.size())) {
+      : world_(world), collectives_(std::move(group)) {
     world_.watch(*this);
   }
   ~WorldChannel() override { world_.unwatch(*this); }
@@ -21,9 +19,7 @@ class WorldChannel : public Channel, public WatchedWork {
 
   void all_to_all(std::span<const std::span<const std::byte>> send,
                   std::span<const std::span<std::byte>> received) override {
-    require<UsageError>(send.size() == ranks_ && received.size() == ranks_,
-                        "{} and {} parts were given for {} ranks", send.size(), received.size(),
-                        ranks_);
+    require_parts(send, received, world_.rank(), world_.size());
     try {
       collectives_->all_to_all(send, received);
     } catch (const Error& error) {
@@ -34,7 +30,6 @@ class WorldChannel : public Channel, public WatchedWork {
  private:
   World& world_;
   const std::unique_ptr<Collectives> collectives_;
-  const std::size_t ranks_;
 };
 
 }  // namespace

@@ -142,10 +142,6 @@ void check_pushes(World& world, Exchange& exchange, const std::vector<std::uint6
          "values are counted");
 }
 
-// Makes the exchange of a graph on ranks, and calls check(exchange, graph's partition).
-using MakeExchange =
-    std::function<std::unique_ptr<Exchange>(const Csr32& graph, const Partition& partition)>;
-
 // All types and merges on one graph. `vertices_of` brings the vertices of slots to the host.
 template <template <class> class OnDevice, class VerticesOf>
 void check_all_pushes(World& world, Exchange& exchange, const Partition& partition,

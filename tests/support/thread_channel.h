@@ -54,7 +54,8 @@ class ThreadRanks {
 
   void exchange(std::size_t rank, Parts send, std::span<const std::span<std::byte>> received) {
     std::unique_lock lock(mutex_);
-    given_[rank] = send;
+    given_[rank].clear();
+    for (const auto part : send) given_[rank].emplace_back(part.begin(), part.end());
     meet(lock);
     for (std::size_t r = 0; r < ranks_; ++r) {
       if (given_[r][rank].size() != received[r].size()) throw BrokenChannelError("sizes differ");
@@ -77,7 +78,7 @@ class ThreadRanks {
   const std::size_t ranks_;
   std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
-  std::vector<Parts> given_;  // while their owners are in exchange()
+  std::vector<std::vector<std::vector<std::byte>>> given_;
   std::size_t here_ = 0;
   std::uint64_t meetings_ = 0;
   std::exception_ptr error_;

@@ -45,12 +45,7 @@ __global__ void add_values(T* values, std::uint64_t count, int rank, int ranks,
 template <class T>
 void DeviceLink::all_reduce_sum(T* values, std::uint64_t count, cudaStream_t stream) {
   if (ranks_ == 1) return;
-  std::vector<Signal> arrived, done;
-  for (int r = 0; r < ranks_; ++r) {
-    if (r == rank_) continue;
-    arrived.push_back({r, kArrived});
-    done.push_back({r, DeviceSignals::kDone});
-  }
+  const std::vector<Signal> arrived = others(kArrived), done = others(DeviceSignals::kDone);
   const auto place = [&](int at, int from) {
     return reinterpret_cast<T*>(flags_->part(at) + DeviceSignals::bytes(ranks_) +
                                 static_cast<std::size_t>(from) * kReduceBytes);

@@ -158,14 +158,18 @@ void DeviceLink::replayed(std::uint32_t steps, cudaStream_t stream) {
   signals_->replayed(steps, stream);
 }
 
+std::vector<Signal> DeviceLink::others(int number) const {
+  std::vector<Signal> signals;
+  for (int r = 0; r < ranks_; ++r)
+    if (r != rank_) signals.push_back({r, number});
+  return signals;
+}
+
 void DeviceLink::meet(cudaStream_t stream) {
   constexpr int kHere = 0;  // signal
-  std::vector<Signal> others;
-  for (int r = 0; r < ranks_; ++r)
-    if (r != rank_) others.push_back({r, kHere});
-  if (others.empty()) return;
+  if (ranks_ == 1) return;
   signals_->raise_everywhere(kHere, stream);
-  signals_->wait(others, stream);
+  signals_->wait(others(kHere), stream);
 }
 
 void DeviceLink::abandon_if_unwinding() {

@@ -161,6 +161,8 @@ class DeviceLink {
     signals_follow_ = true;
     return signal_stream_->get();
   }
+  // Returns a signal from each other rank.
+  std::vector<Signal> others(int number) const;
   // Lets the stream wait until all ranks have come to this operation, and compares its kind. It
   // comes before work of another library, which would pair by order alone.
   void meet(cudaStream_t stream);

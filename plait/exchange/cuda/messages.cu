@@ -13,6 +13,7 @@ namespace plait {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr std::uint64_t kFailed = ~std::uint64_t{0};      // a call that this rank cannot make
 constexpr int kArrived = 0;                               // signal
 constexpr std::uint64_t kWhole = std::uint64_t{1} << 63;  // beside a count: all rows of the block
 
@@ -22,7 +23,7 @@ constexpr std::uint64_t kBytesPerValue = 12;
 
 // The beginning of a section of an inbox.
 struct Header {
-  std::uint64_t count, word, marked;
+  std::uint64_t call, count, word, marked;
 };
 
 // A section of an inbox, in memory of the owner. It has room for `rows` row numbers and as many
@@ -66,9 +67,8 @@ __device__ std::uint32_t marks_in(std::uint32_t word, std::uint64_t number, std:
 }
 
 // Values and row numbers take more bytes than all values of the block.
-template <class Bits>
-__device__ bool goes_whole(std::uint64_t marked, std::uint64_t rows) {
-  return marked * (sizeof(Bits) + sizeof(std::uint32_t)) > rows * sizeof(Bits);
+__device__ bool goes_whole(std::uint64_t marked, std::uint64_t rows, std::uint64_t value_bytes) {
+  return marked * (value_bytes + sizeof(std::uint32_t)) > rows * value_bytes;
 }
 
 __global__ void count_marks(const __grid_constant__ Outbox out, const std::uint32_t* marks,
@@ -94,7 +94,7 @@ __global__ void send_values(const __grid_constant__ Outbox out, Bits* values, st
   if (marked == 0) return;
   Bits* const of_halo = values + block.begin;
   auto* const to = reinterpret_cast<Bits*>(block.to.values);
-  const bool whole = goes_whole<Bits>(marked, block.rows);
+  const bool whole = goes_whole(marked, block.rows, sizeof(Bits));
   const std::uint64_t thread = blockIdx.x * std::uint64_t{kThreads} + threadIdx.x;
   const std::uint64_t threads = std::uint64_t{gridDim.x} * kThreads;
   if (whole)
@@ -125,33 +125,39 @@ __global__ void send_values(const __grid_constant__ Outbox out, Bits* values, st
   }
 }
 
+// The part of a push that its headers tell.
+struct Call {
+  std::uint64_t call, word;
+  std::uint64_t value_bytes;
+};
+
 // By one warp, a lane for each block; the own slots are block `others`. Makes the counts ready for
 // the next push.
-template <class Bits>
-__global__ void send_headers(const __grid_constant__ Outbox out, int others, std::uint64_t word,
+__global__ void send_headers(const __grid_constant__ Outbox out, int others, const Call call,
                              Counts* counts, Told* told) {
   const int b = static_cast<int>(threadIdx.x);
   const std::uint64_t marked = b <= others ? counts->marked[b] : 0;
   const std::uint64_t of_all = sum_of_warp(marked);
   if (b < others) {
     const std::uint64_t rows = out.of[b].rows;
-    const std::uint64_t count = marked == 0                      ? 0
-                                : goes_whole<Bits>(marked, rows) ? kWhole | rows
-                                                                 : marked;
-    *out.of[b].to.header = {count, word, of_all};
+    const std::uint64_t count = marked == 0                                  ? 0
+                                : goes_whole(marked, rows, call.value_bytes) ? kWhole | rows
+                                                                             : marked;
+    *out.of[b].to.header = {call.call, count, call.word, of_all};
     told->sent[b] = count;
   }
   if (b <= others) counts->marked[b] = counts->written[b] = 0;
   if (b == 0) told->marked = of_all;
 }
 
-// Merges what one sender has sent, and tells the host of it. `all`: the rows of its block; null:
-// all own rows, in order.
+// Merges what one sender has sent, if it makes the same call, and tells the host of it. `all`: the
+// rows of its block; null: all own rows, in order.
 template <Merge how, class T>
-__global__ void merge_values(const Section from, const std::uint32_t* all, T* values,
-                             std::uint32_t* marks, Header* told) {
+__global__ void merge_values(const Section from, const std::uint32_t* all, std::uint64_t call,
+                             T* values, std::uint32_t* marks, Header* told) {
   const std::uint64_t count = from.header->count;
   if (blockIdx.x == 0 && threadIdx.x == 0) *told = *from.header;
+  if (from.header->call != call) return;
   const bool whole = (count & kWhole) != 0;
   const auto* const theirs = reinterpret_cast<const T*>(from.values);
   for (std::uint64_t i = blockIdx.x * std::uint64_t{kThreads} + threadIdx.x; i < (count & ~kWhole);
@@ -160,7 +166,7 @@ __global__ void merge_values(const Section from, const std::uint32_t* all, T* va
                      : all == nullptr ? static_cast<std::uint32_t>(i)
                                       : all[i];
     const T mine = values[row], now = merged<how>(mine, theirs[i]);
-    if (bits_of(now) == bits_of(mine)) continue;
+    if (!changes<how>(mine, now)) continue;
     values[row] = now;
     atomicOr(marks + row / 32, 1u << row % 32);
   }
@@ -182,7 +188,10 @@ class GpuMessages : public Messages {
  public:
   GpuMessages(World& world, const DeviceGraph& graph, DeviceTransport transport,
               cudaStream_t stream)
-      : graph_(graph), stream_(stream), ranks_(static_cast<std::size_t>(world.size())) {
+      : world_(world),
+        graph_(graph),
+        stream_(stream),
+        ranks_(static_cast<std::size_t>(world.size())) {
     if (ranks_ > 1) make_inbox(world, transport);
     on_all_or_none(world, [&] {
       counts_ = DeviceArray<Counts>(std::vector<Counts>(1));
@@ -197,20 +206,25 @@ class GpuMessages : public Messages {
   Pushed push(const SlotValues& values, SlotMarks marks, Merge how, std::uint64_t word) override {
     const Phase phase("pushing values", "push values");
     ++cost_.pushes;
-    check(values, marks, how);
-    std::visit([&](auto some) { enqueue(some, marks.data(), how, word); }, values);
-    // The watch over ranks knows of the step, so that no mark need tell it of this wait.
-    check_cuda(cudaStreamSynchronize(stream_), "a push to owners");
-    if (link_) link_->signals().check();
-    count_sent(
-        std::visit([](auto some) { return sizeof(typename decltype(some)::value_type); }, values));
-    Pushed pushed;
-    for (std::size_t r = 0; r < ranks_; ++r) {
-      const bool own = r == rank();
-      pushed.marked += own ? told_.data()->marked : told_.data()->come[r].marked;
-      pushed.words.push_back(own ? word : told_.data()->come[r].word);
+    require<UsageError>(!is_recorded(stream_),
+                        "a push to owners needs the host and cannot be captured");
+    // A rank that cannot make the call still meets the others, and all throw.
+    std::optional<Error> failure;
+    try {
+      require_messages(values, marks, how, graph_.shard.slot_count());
+    } catch (const UsageError&) {
+      failure.emplace(error_in_flight());
     }
-    return pushed;
+    const Call call{failure ? kFailed : values.index() << 8 | static_cast<std::uint64_t>(how), word,
+                    value_bytes(values)};
+    try {
+      run(values, failure ? SlotMarks() : marks, how, call);
+    } catch (const Error&) {
+      leave_no_number(values, marks);
+      throw;
+    }
+    require_alike(call, failure);
+    return told(call);
   }
   const MessageCost& cost() const override { return cost_; }
 
@@ -241,19 +255,54 @@ class GpuMessages : public Messages {
     for (std::size_t r = 0; r < ranks_; ++r) most = std::max(most, section_begin(r, ranks_));
     link_->reserve(most);
   }
-  void count_sent(std::size_t value_bytes) {
+  static std::size_t value_bytes(const SlotValues& values) {
+    return std::visit([](auto some) { return sizeof(typename decltype(some)::value_type); },
+                      values);
+  }
+
+  // Without marks, this rank tells the others alone that it has failed.
+  void run(const SlotValues& values, SlotMarks marks, Merge how, const Call& call) {
+    std::visit([&](auto some) { enqueue(some, marks.data(), how, call); }, values);
+    // The watch over ranks knows of the step, so that no mark need tell it of this wait.
+    check_cuda(cudaStreamSynchronize(stream_), "a push to owners");
+    if (link_) link_->signals().check();
+  }
+  // After a failure that other ranks may not have met.
+  void leave_no_number(const SlotValues& values, SlotMarks marks) const {
+    std::visit([&](auto some) { cudaMemsetAsync(some.data(), 0xff, some.size_bytes(), stream_); },
+               values);
+    cudaMemsetAsync(marks.data(), 0xff, marks.size_bytes(), stream_);
+    cudaStreamSynchronize(stream_);
+    cudaGetLastError();  // the failure that led here is reported instead
+  }
+
+  // Throws on all ranks the failure of one, or that they push differently.
+  void require_alike(const Call& mine, const std::optional<Error>& failure) {
+    bool failed = failure.has_value(), differ = false;
+    for (std::size_t r = 0; r < ranks_; ++r) {
+      if (r == rank()) continue;
+      const std::uint64_t call = told_.data()->come[r].call;
+      failed = failed || call == kFailed;
+      differ = differ || call != mine.call;
+    }
+    if (failed) agree_on_error(world_, failure, FailureOf::rank);
+    require_on_all<UsageError>(!differ, "{}", kDifferentPushes);
+  }
+
+  Pushed told(const Call& call) {
     for (std::size_t b = 0; b < graph_.shard.halo.size(); ++b) {
       const std::uint64_t sent = told_.data()->sent[b], count = sent & ~kWhole;
       cost_.values += count;
-      cost_.bytes += count * (value_bytes + ((sent & kWhole) != 0 ? 0 : sizeof(std::uint32_t)));
+      cost_.bytes +=
+          count * (call.value_bytes + ((sent & kWhole) != 0 ? 0 : sizeof(std::uint32_t)));
     }
-  }
-
-  void check(const SlotValues& values, SlotMarks marks, Merge how) const {
-    const std::uint64_t slots = graph_.shard.slot_count();
-    require_messages(values, marks, how, slots);
-    require<UsageError>(!is_recorded(stream_),
-                        "a push to owners needs the host and cannot be captured");
+    Pushed pushed;
+    for (std::size_t r = 0; r < ranks_; ++r) {
+      const Header& come = told_.data()->come[r];
+      pushed.marked += r == rank() ? told_.data()->marked : come.marked;
+      pushed.words.push_back(r == rank() ? call.word : come.word);
+    }
+    return pushed;
   }
 
   // Returns where marked slots of each halo block go.
@@ -267,39 +316,36 @@ class GpuMessages : public Messages {
     return out;
   }
 
+  // `marks` is null if this rank only tells the others that it has failed.
   template <class T>
-  void enqueue(std::span<T> values, std::uint32_t* marks, Merge how, std::uint64_t word) {
+  void enqueue(std::span<T> values, std::uint32_t* marks, Merge how, const Call& call) {
     const Outbox out = outbox();
     std::uint64_t most = graph_.shard.own;
-    std::vector<Signal> arrived, done;
-    for (const HaloBlock& block : graph_.shard.halo) {
-      most = std::max(most, block.rows);
-      arrived.push_back({block.owner, kArrived});
-      done.push_back({block.owner, DeviceSignals::kDone});
-    }
-    const auto others = static_cast<int>(arrived.size());
+    for (const HaloBlock& block : graph_.shard.halo) most = std::max(most, block.rows);
+    const auto others = static_cast<int>(graph_.shard.halo.size());
     Counts* const counts = counts_.data();
     const auto count = [&] {
+      if (marks == nullptr) return;
       count_marks<<<dim3(blocks_for(most / 32), others + 1), kThreads, 0, stream_>>>(out, marks,
                                                                                      counts);
     };
     const auto send = [&] {
-      if (others > 0)
+      if (others > 0 && marks != nullptr)
         send_values<<<dim3(blocks_for(most), others), kThreads, 0, stream_>>>(
             out, reinterpret_cast<BitsOf<T>*>(values.data()), marks, counts, how == Merge::add);
-      send_headers<BitsOf<T>><<<1, kWarp, 0, stream_>>>(out, others, word, counts, told_.data());
+      send_headers<<<1, kWarp, 0, stream_>>>(out, others, call, counts, told_.data());
+      check_cuda(cudaGetLastError(), "a push to owners");
     };
     if (!link_) return count(), send();
-    const StepKind kind = step_kind({static_cast<std::uint64_t>(LinkOperation::push),
-                                     SlotValues(values).index(), static_cast<std::uint64_t>(how)});
-    link_->operation(stream_, kind, [&] {
+    link_->operation(stream_, step_kind({static_cast<std::uint64_t>(LinkOperation::push)}), [&] {
       count();
-      link_->signals().wait(done, stream_, 1);  // the last push has been merged everywhere
+      // The last push has been merged everywhere.
+      link_->signals().wait(link_->others(DeviceSignals::kDone), stream_, 1);
       send();
       link_->signals().raise_everywhere(kArrived, stream_);
-      link_->signals().wait(arrived, stream_);
-      merge_sections(values.data(), marks, how);
-      const std::span all_marks(marks, mark_words(values.size()));
+      link_->signals().wait(link_->others(kArrived), stream_);
+      merge_sections(values.data(), marks, how, call);
+      const std::span all_marks(marks, marks == nullptr ? 0 : mark_words(values.size()));
       link_->signals().end_step({std::as_writable_bytes(values), std::as_writable_bytes(all_marks)},
                                 stream_);
     });
@@ -307,19 +353,20 @@ class GpuMessages : public Messages {
 
   // Merges in the order of ranks: each sender has each row at most once.
   template <class T>
-  void merge_sections(T* values, std::uint32_t* marks, Merge how) {
+  void merge_sections(T* values, std::uint32_t* marks, Merge how, const Call& call) {
     for (std::size_t s = 0; s < ranks_; ++s) {
       const auto block = std::ranges::find(graph_.send, static_cast<int>(s), &SendBlock::peer);
       if (s == rank()) continue;
       with_merge<T>(how, [&]<Merge kHow>() {
         merge_values<kHow><<<blocks_for(block->rows), kThreads, 0, stream_>>>(
-            section(rank(), s), block->whole ? nullptr : block->row.data(), values, marks,
-            told_.data()->come + s);
+            section(rank(), s), block->whole ? nullptr : block->row.data(), call.call, values,
+            marks, told_.data()->come + s);
       });
     }
     check_cuda(cudaGetLastError(), "a push to owners");
   }
 
+  World& world_;
   const DeviceGraph& graph_;
   const cudaStream_t stream_;
   const std::size_t ranks_;
