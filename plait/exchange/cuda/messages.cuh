@@ -5,8 +5,8 @@
 // step. A rank has one inbox, with a section for each sender that has room for all slots that the
 // sender may push; senders write when the last step has ended everywhere. Sections begin with a
 // header. The bytes that cross are those of messages.h: 4 more per value than the value, or the
-// values of a whole block; a push that moves little takes as long as its kernels in a row: seven, and
-// one more for each other rank.
+// values of a whole block; a push that moves little takes as long as its kernels in a row: seven,
+// and one more for each other rank.
 #pragma once
 
 #include <memory>
