@@ -44,7 +44,7 @@ def test_trials_change_no_loss(graph, tmp_path, epochs, options):
     if options == ("--exact",):
         assert found["loss"] == plain["loss"] and {p for _, p in ways} == {0}
     [path] = (tmp_path / "routes").iterdir()
-    kept = json.loads(path.read_text())["epochs"]
+    kept = json.loads(path.read_text())["routes"]
     assert (kept[0]["strategy"], kept[0]["passes"]) == (found["strategy"], found["passes"])
     after = plait.json(*run, "--epochs", 5, env=env)
     assert (after["strategy"], after["passes"], after["trials"]) == (found["strategy"], found["passes"], [])

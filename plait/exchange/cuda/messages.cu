@@ -150,14 +150,23 @@ __global__ void send_headers(const __grid_constant__ Outbox out, int others, con
   if (b == 0) told->marked = of_all;
 }
 
-// Merges what one sender has sent, if it makes the same call, and tells the host of it. `all`: the
+// The headers of all senders, and the call of the rank that reads them.
+struct Headers {
+  const Header* of;
+  int ranks, rank;
+  std::uint64_t call;
+};
+
+// Merges what one sender has sent, if all make the same call, and tells the host of it. `all`: the
 // rows of its block; null: all own rows, in order.
 template <Merge how, class T>
-__global__ void merge_values(const Section from, const std::uint32_t* all, std::uint64_t call,
+__global__ void merge_values(const Section from, const Headers headers, const std::uint32_t* all,
                              T* values, std::uint32_t* marks, Header* told) {
   const std::uint64_t count = from.header->count;
   if (blockIdx.x == 0 && threadIdx.x == 0) *told = *from.header;
-  if (from.header->call != call) return;
+  const int r = static_cast<int>(threadIdx.x);
+  const bool others = r < headers.ranks && r != headers.rank;
+  if (!__syncthreads_and(!others || headers.of[r].call == headers.call)) return;
   const bool whole = (count & kWhole) != 0;
   const auto* const theirs = reinterpret_cast<const T*>(from.values);
   for (std::uint64_t i = blockIdx.x * std::uint64_t{kThreads} + threadIdx.x; i < (count & ~kWhole);
@@ -354,13 +363,15 @@ class GpuMessages : public Messages {
   // Merges in the order of ranks: each sender has each row at most once.
   template <class T>
   void merge_sections(T* values, std::uint32_t* marks, Merge how, const Call& call) {
+    const Headers headers{reinterpret_cast<const Header*>(link_->slots(graph_.shard.rank)),
+                          static_cast<int>(ranks_), graph_.shard.rank, call.call};
     for (std::size_t s = 0; s < ranks_; ++s) {
       const auto block = std::ranges::find(graph_.send, static_cast<int>(s), &SendBlock::peer);
       if (s == rank()) continue;
       with_merge<T>(how, [&]<Merge kHow>() {
         merge_values<kHow><<<blocks_for(block->rows), kThreads, 0, stream_>>>(
-            section(rank(), s), block->whole ? nullptr : block->row.data(), call.call, values,
-            marks, told_.data()->come + s);
+            section(rank(), s), headers, block->whole ? nullptr : block->row.data(), values, marks,
+            told_.data()->come + s);
       });
     }
     check_cuda(cudaGetLastError(), "a push to owners");
