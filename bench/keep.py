@@ -1,5 +1,5 @@
-"""Adds what `plait bench aggregate`, `plait bench model`, `plait bench zoo`, `plait study` or `plait train`
-printed, with --json, to a file of measurements.
+"""Adds what `plait bench aggregate`, `plait bench model`, `plait bench messages`, `plait bench zoo`,
+`plait study` or `plait train` printed, with --json, to a file of measurements.
 
     plait ... --json | keep.py FILE [NAME=VALUE...]
 
@@ -21,6 +21,10 @@ def measurements(run, more):
                      "planned_bytes",
                      "measured_bytes", "test_metric", "test_deviation", "val_metric", "epochs_to_best")
             yield "study", case | more, {name: row[name] for name in names if row.get(name) is not None}
+    elif "rounds" in run:
+        case = {"graph": run["graph"], "device": run["device"], "ranks": run["ranks"]}
+        names = ("median_ms", "least_ms", "most_ms", "rounds", "values", "bytes")
+        yield "messages", case | more, {name: run[name] for name in names}
     elif "geometric_mean" in run:
         for row in run["rows"]:
             case = {"graph": row["graph"], "gpus": run["gpus"], "width": row["width"]}

@@ -164,6 +164,21 @@ for partition, name in {"edges": "aggregate", "clusters": "aggregate-clusters"}.
                                           aggregate_on_four(measured, partition))
 
 
+@table("messages", "graph | processors | rounds | ms per search | us per round | values sent")
+def messages(measured):
+    def words(graph, device, ranks):
+        run = measured("messages", graph=graph, device=device, ranks=ranks)
+        kind = {"cuda": "GPU", "cpu": "rank"}[device]
+        return (graph, f"{ranks} {kind}" + ("s" if ranks > 1 else ""), f"{run.rounds:.0f}",
+                spread(run, 2 if run.median_ms < 10 else 1), three(1e3 * run.median_ms / run.rounds),
+                f"{run['values']:,.0f}")
+    for graph in ("grid", "reddit", "products"):
+        for gpus in (1, 2, 4):
+            yield words(graph, "cuda", gpus)
+    for ranks in (1, 2):
+        yield words("grid", "cpu", ranks)
+
+
 # --- training on GPUs ---
 
 

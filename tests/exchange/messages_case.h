@@ -9,6 +9,8 @@
 #include <random>
 #include <vector>
 
+#include "plait/base/error.h"
+#include "plait/base/fault.h"
 #include "plait/exchange/exchange.h"
 #include "plait/world/gather.h"
 #include "tests/support/random_graph.h"
@@ -154,6 +156,50 @@ void check_all_pushes(World& world, Exchange& exchange, const Partition& partiti
   };
   check(std::int32_t{}), check(std::uint32_t{}), check(std::int64_t{}), check(std::uint64_t{});
   check(float{}), check(double{});
+}
+
+// A push that is refused on one rank is refused on all, with values as they were, and on the CPU
+// with marks as they were (`marks_stay`); the next push is right.
+template <template <class> class OnDevice>
+void check_refusals(World& world, Exchange& exchange, const Partition& partition, bool marks_stay) {
+  const auto messages = exchange.make_messages(Direction::along);
+  const std::uint64_t slots = exchange.vertices(Direction::along).size();
+  const std::uint64_t own = partition.size(world.rank());
+  std::vector<std::uint32_t> values(slots, 50), marks(mark_words(slots));
+  for (std::uint64_t s = own; s < slots; ++s) {
+    values[s] = 10 + static_cast<std::uint32_t>(world.rank());
+    marks[s / 32] |= std::uint32_t{1} << s % 32;
+  }
+  const bool odd = world.rank() == 1;
+  // Rank 1 pushes `others`, or in another way; all others the values.
+  const auto expect_refusal = [&]<class T>(const std::string& text, std::vector<T> others,
+                                           Merge odd_how, Merge how = Merge::min) {
+    const auto before = std::pair(values, marks);
+    try {
+      if (odd)
+        OnDevice<T>()(*messages, others, marks, odd_how, 0);
+      else
+        OnDevice<std::uint32_t>()(*messages, values, marks, how, 0);
+    } catch (const UsageError& error) {
+      expect(std::string(error.what()).find(text) != std::string::npos, error.what());
+      expect(values == before.first, "a refused push has changed a value");
+      expect(!marks_stay || marks == before.second, "a refused push has changed a mark");
+      marks = before.second;
+      return;
+    }
+    expect(false, "a push was not refused: " + text);
+  };
+  expect_refusal("merge them in different ways", values, Merge::max);
+  expect_refusal("values of different types", std::vector<std::int32_t>(slots), Merge::min);
+  expect_refusal("rank 1: 3 values", std::vector<std::uint32_t>(3), Merge::min);
+  expect_refusal("rank 1: floats cannot be merged bit by bit", std::vector<float>(slots),
+                 Merge::bit_or, Merge::bit_or);
+  if (odd && marks_stay) switch_fault(Fault::refusal, 0);
+  if (marks_stay) expect_refusal("rank 1: ", values, Merge::min);
+  const auto words = OnDevice<std::uint32_t>()(*messages, values, marks, Merge::min, 7).words;
+  expect(words == std::vector<std::uint64_t>(words.size(), 7), "words");
+  if (partition.owner(0) == world.rank())
+    expect(values[partition.row(0)] == (world.rank() == 0 ? 11 : 10), "the least value");
 }
 
 }  // namespace plait::test

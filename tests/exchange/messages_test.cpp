@@ -6,8 +6,6 @@
 #include <signal.h>
 
 #include "plait/base/delay.h"
-#include "plait/base/error.h"
-#include "plait/base/fault.h"
 #include "tests/exchange/messages_case.h"
 
 namespace plait::test {
@@ -72,53 +70,10 @@ TEST(Messages, NeedNoLuckInTime) {
   EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
 }
 
-// A push that is refused leaves values and marks as they were, and the next one is right.
 const RankProgram refused("refused pushes", [](World& world) {
   const Csr32 graph = star_both_ways(40, false).graph;  // all rows read vertex 0
   const Partition partition = make_partition(PartitionScheme::edges, graph, world.size());
-  const auto exchange = exchange_of(world, graph, partition);
-  const auto messages = exchange->make_messages(Direction::along);
-  const std::uint64_t slots = exchange->vertices(Direction::along).size();
-  const std::uint64_t own = partition.size(world.rank());
-  std::vector<std::uint32_t> values(slots, 50), marks(mark_words(slots));
-  for (std::uint64_t s = own; s < slots; ++s) {
-    values[s] = 10 + static_cast<std::uint32_t>(world.rank());
-    marks[s / 32] |= std::uint32_t{1} << s % 32;
-  }
-  const auto before = std::pair(values, marks);
-  const auto expect_refusal = [&](const std::string& text, const auto& push) {
-    try {
-      push();
-    } catch (const UsageError& error) {
-      expect(std::string(error.what()).find(text) != std::string::npos, error.what());
-      expect(std::pair(values, marks) == before, "a refused push has changed something");
-      return;
-    }
-    expect(false, "a push was not refused: " + text);
-  };
-  const bool odd = world.rank() == 1;
-  expect_refusal("merge them in different ways", [&] {
-    messages->push(std::span(values), marks, odd ? Merge::max : Merge::min, 0);
-  });
-  expect_refusal("values of different types", [&] {
-    std::vector<std::int32_t> others(slots);
-    odd ? messages->push(std::span(others), marks, Merge::min, 0)
-        : messages->push(std::span(values), marks, Merge::min, 0);
-  });
-  expect_refusal("rank 1: 3 values", [&] {
-    messages->push(std::span(values).first(odd ? 3 : slots), marks, Merge::min, 0);
-  });
-  expect_refusal("rank 1: floats cannot be merged bit by bit", [&] {
-    std::vector<float> floats(slots);
-    odd ? messages->push(std::span(floats), marks, Merge::bit_or, 0)
-        : messages->push(std::span(values), marks, Merge::bit_or, 0);
-  });
-  if (odd) switch_fault(Fault::refusal, 0);
-  expect_refusal("rank 1: ", [&] { messages->push(std::span(values), marks, Merge::min, 0); });
-  const auto words = messages->push(std::span(values), marks, Merge::min, 7).words;
-  expect(words == std::vector<std::uint64_t>(words.size(), 7), "words");
-  if (partition.owner(0) == world.rank())
-    expect(values[partition.row(0)] == (world.rank() == 0 ? 11 : 10), "the least value");
+  check_refusals<OnCpu>(world, *exchange_of(world, graph, partition), partition, true);
 });
 
 TEST(Messages, AreRefusedByAllRanksOrNone) {
