@@ -14,7 +14,7 @@ json milliseconds(double seconds) { return 1e3 * seconds; }
 Optimise parse_optimise(std::string_view word) {
   if (word == "auto") return Optimise::automatic;
   if (word == "on") return Optimise::on;
-  require<UsageError>(word == "off", "--optimise '{}' is unknown; use one of auto, on, off", word);
+  require<UsageError>(word == "off", "'{}' is unknown; use one of auto, on, off", word);
   return Optimise::off;
 }
 

@@ -32,11 +32,10 @@ class MessageBench {
         session_(session),
         dataset_(read_graph(world, o.graph, session)),
         partition_(shared_partition(world, dataset_, o.settings.scheme, session.seed)) {
-    require_on_all<UsageError>(
-        dataset_.symmetric,
-        "edges of {} lead one way, but labels go both ways; convert it without "
-        "--directed, or take a graph that is its own transpose",
-        dataset_.name);
+    require_on_all<UsageError>(dataset_.symmetric,
+                               "{} is not its own transpose, so that labels could not go back "
+                               "along some edges; plait convert --undirected adds the others",
+                               dataset_.name);
     require_on_all<UsageError>(dataset_.vertices() <= std::numeric_limits<std::uint32_t>::max(),
                                "labels are numbers of 32 bits, but there are {} vertices",
                                dataset_.vertices());
@@ -140,7 +139,8 @@ void add_bench_messages(CLI::App& bench, Session& session) {
   auto o = std::make_shared<Options>();
   CLI::App* command = add_command(
       bench, session, "messages",
-      "Time a search for connected components whose labels ranks send to each other",
+      "Time a search for connected components, on a graph that is its own transpose, whose "
+      "labels ranks send to each other",
       [=, &session] {
         on_ranks(session, [&](World& world) { MessageBench(*o, world, session).run(); });
       });

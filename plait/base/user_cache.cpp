@@ -63,7 +63,7 @@ std::string read_cache_file(const std::string& path,
     read(file->text());
     return "";
   } catch (const Error& error) {
-    return unused(error.what());
+    return unused(printable(error.what()));
   } catch (const std::exception&) {
     return unused("it is damaged");
   }

@@ -52,8 +52,8 @@ MeasuredRoute route_of(const json& entry) {
 
 // Tells whether a new measurement takes the place of an old one.
 bool replaces(const MeasuredRoute& one, const MeasuredRoute& old) {
-  if (one.kind.model.empty()) return old.kind.model.empty();
-  return one.kind == old.kind && one.partition == old.partition;
+  const bool same = one.kind == old.kind && one.partition == old.partition;
+  return same && (!one.kind.model.empty() || one.way == old.way);
 }
 
 // Throws json::exception or Error for a file that is damaged or stale.

@@ -51,8 +51,10 @@ TEST_F(MeasuredRoutesTest, ReadsWhatWasKept) {
   const MeasuredRoutes found = read_measured_routes(folder_, key_);
   EXPECT_EQ(found.routes, routes_);
   EXPECT_EQ(found.note, "");
-  keep_measured_routes(folder_, key_, {routes_[1]});  // in the place of the others
-  EXPECT_EQ(read_measured_routes(folder_, key_).routes, std::vector{routes_[1]});
+  MeasuredRoute again = routes_[0];
+  again.ms = 7;
+  keep_measured_routes(folder_, key_, {again});  // in the place of the same
+  EXPECT_EQ(read_measured_routes(folder_, key_).routes, (std::vector{routes_[1], again}));
 }
 
 TEST_F(MeasuredRoutesTest, LosesNothingThatIsKeptAtOnce) {
@@ -88,8 +90,8 @@ TEST_F(MeasuredRoutesTest, KeepsEachKindOfMeasurementApart) {
   EXPECT_EQ(kept(), (std::vector{routes_[0], routes_[1], first, second, elsewhere, other}));
   keep_measured_routes(folder_, key_, {second});  // in the place of others of its kind
   EXPECT_EQ(kept(), (std::vector{routes_[0], routes_[1], elsewhere, other, second}));
-  keep_measured_routes(folder_, key_, {routes_[1]});  // in the place of other sums
-  EXPECT_EQ(kept(), (std::vector{elsewhere, other, second, routes_[1]}));
+  keep_measured_routes(folder_, key_, {routes_[0]});  // other sums stay
+  EXPECT_EQ(kept(), (std::vector{routes_[1], elsewhere, other, second, routes_[0]}));
   replace("\"passes\": 0", "\"passes\": -1");
   EXPECT_NE(read_measured_routes(folder_, key_).note, "");
 }
