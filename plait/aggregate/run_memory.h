@@ -19,7 +19,7 @@ struct RunMemory {
   Route route;
   ShardOptions shards;                // `halo` and `order` follow from the route
   std::vector<std::uint64_t> widths;  // of the rows that are aggregated, in floats, each once
-  // That are no plain sums, with their shapes; empty: sums of `widths`.
+  // The operations over edges that are no plain sums, with their shapes; empty: sums of `widths`.
   std::vector<EdgeOperation> operations;
   std::uint64_t edge_scratch = 0;                  // as in MemoryQuestion
   std::uint64_t rows_per_sum = 1;                  // as in MemoryQuestion

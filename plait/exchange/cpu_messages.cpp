@@ -30,10 +30,6 @@ constexpr std::uint64_t kFailed = std::uint64_t{1} << 63;  // beside a call
 constexpr std::uint64_t kComeBytes = 2 * sizeof(std::uint32_t) + sizeof(std::uint64_t);
 constexpr const char* kWhat = "in a push to owners";
 
-std::uint64_t call_of(const SlotValues& values, Merge how) {
-  return values.index() << 8 | static_cast<std::uint64_t>(how);
-}
-
 template <Merge how, class T>
 void merge_values(std::uint64_t count, const std::uint32_t* rows, const T* theirs, T* values,
                   SlotMarks marks) {

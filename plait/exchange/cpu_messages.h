@@ -53,7 +53,7 @@ class CpuMessages : public Messages {
   const MessageCost& cost() const override { return cost_; }
 
  private:
-  // What one rank sends in a push.
+  // The values that one rank sends in a push, and its call.
   struct Arrived {
     std::uint64_t call, word, marked;
     std::uint64_t count;        // of values

@@ -49,12 +49,16 @@ struct MessageCost {
   double waiting = 0;        // s, for other ranks, on the CPU
 };
 
-// What UsageErrors say if ranks push differently.
+// Returns the number of a call, by which ranks compare what they push.
+inline std::uint64_t call_of(const SlotValues& values, Merge how) {
+  return values.index() << 8 | static_cast<std::uint64_t>(how);
+}
+// The text of the UsageError that all ranks throw if they push differently.
 inline constexpr const char* kDifferentPushes =
     "ranks push values of different types, or merge them in different ways; every rank must make "
     "the same calls in the same order";
 
-// What ranks know of each other after a push, the same on all.
+// The facts that all ranks know after a push, the same on all.
 struct Pushed {
   std::uint64_t marked = 0;          // slots that were marked before it, own and halo slots, of all
                                      // ranks: 0 if there was nothing left to do

@@ -50,8 +50,8 @@ struct Counts {
   std::uint64_t marked[kMostGpus], written[kMostGpus];
 };
 
-// What a push tells the host, in its memory: by halo block what was sent, the marked slots of this
-// rank, and by sender what has come.
+// The host reads these facts of a push in its memory: by halo block what was sent, the marked slots
+// of this rank, and by sender what has come.
 struct Told {
   std::uint64_t sent[kMostGpus];
   std::uint64_t marked;
@@ -224,8 +224,7 @@ class GpuMessages : public Messages {
     } catch (const UsageError&) {
       failure.emplace(error_in_flight());
     }
-    const Call call{failure ? kFailed : values.index() << 8 | static_cast<std::uint64_t>(how), word,
-                    value_bytes(values)};
+    const Call call{failure ? kFailed : call_of(values, how), word, value_bytes(values)};
     try {
       run(values, failure ? SlotMarks() : marks, how, call);
     } catch (const Error&) {
