@@ -17,16 +17,17 @@ bool is_in_order(const Partition& partition) {
 
 }  // namespace
 
-Buffer<float> values_by_rank(World& world, std::span<const float> own) {
+template <class T>
+Buffer<T> values_by_rank(World& world, std::span<const T> own) {
   const auto ranks = static_cast<std::size_t>(world.size());
   const std::vector<std::uint64_t> sizes = gather_values(world, std::uint64_t{own.size()});
-  Buffer<float> all;
+  Buffer<T> all;
   std::vector<std::span<std::byte>> receive(ranks);
   on_all_or_none(world, [&] {
     if (world.rank() != 0) return;
     std::uint64_t sum = 0;
     for (const std::uint64_t size : sizes) sum += size;
-    all = Buffer<float>(sum);
+    all = Buffer<T>(sum);
     std::uint64_t at = 0;
     for (std::size_t rank = 0; rank < ranks; at += sizes[rank++])
       receive[rank] = std::as_writable_bytes(all.span().subspan(at, sizes[rank]));
@@ -37,19 +38,20 @@ Buffer<float> values_by_rank(World& world, std::span<const float> own) {
   return all;
 }
 
-Buffer<float> rows_in_order(World& world, const Partition& partition, std::span<const float> own,
-                            std::uint64_t width) {
+template <class T>
+Buffer<T> rows_in_order(World& world, const Partition& partition, std::span<const T> own,
+                        std::uint64_t width) {
   on_all_or_none(world, [&] {
     require(own.size() == partition.size(world.rank()) * width,
             "{} values are given for {} rows, which are of {} values each", own.size(),
             partition.size(world.rank()), width);
   });
-  Buffer<float> given = values_by_rank(world, own);
+  Buffer<T> given = values_by_rank(world, own);
   if (is_in_order(partition)) return given;
-  Buffer<float> all;
-  on_all_or_none(world, [&] { all = Buffer<float>(given.size()); });  // not empty on rank 0 alone
+  Buffer<T> all;
+  on_all_or_none(world, [&] { all = Buffer<T>(given.size()); });  // not empty on rank 0 alone
   if (all.empty()) return all;
-  const float* from = given.data();
+  const T* from = given.data();
   for (int part = 0; part < partition.parts(); from += partition.size(part++) * width)
     parallel_blocks(partition.size(part), 1024, [&](std::size_t begin, std::size_t end) {
       for (std::size_t r = begin; r < end; ++r)
@@ -57,6 +59,14 @@ Buffer<float> rows_in_order(World& world, const Partition& partition, std::span<
     });
   return all;
 }
+
+template Buffer<float> values_by_rank(World&, std::span<const float>);
+template Buffer<float> rows_in_order(World&, const Partition&, std::span<const float>,
+                                     std::uint64_t);
+template Buffer<double> rows_in_order(World&, const Partition&, std::span<const double>,
+                                      std::uint64_t);
+template Buffer<std::int64_t> rows_in_order(World&, const Partition&, std::span<const std::int64_t>,
+                                            std::uint64_t);
 
 std::uint64_t copies_in_order(const Partition& partition) { return is_in_order(partition) ? 1 : 2; }
 

@@ -30,7 +30,7 @@ void check_rows(World& world, Partition partition) {
       partition.set_numbers(std::move(numbers));
     }
     const Buffer<float> all =
-        rows_in_order(world, partition, own_rows_of(partition, world.rank()), kWidth);
+        rows_in_order<float>(world, partition, own_rows_of(partition, world.rank()), kWidth);
     expect(all.size() == (world.rank() == 0 ? kVertices * kWidth : 0), "rows of all on rank 0");
     for (std::size_t i = 0; i < all.size(); ++i) {
       const float wanted = static_cast<float>(i / kWidth) + static_cast<float>(i % kWidth) / 4;
@@ -43,7 +43,7 @@ void check_all(World& world) {
   check_rows(world, partition_by_vertices(kVertices, world.size()));
   check_rows(world, partition_by_hash(kVertices, world.size()));
   const std::vector<float> mine(static_cast<std::size_t>(world.rank() * 2), 1.5f);
-  const Buffer<float> all = values_by_rank(world, mine);
+  const Buffer<float> all = values_by_rank<float>(world, mine);
   const auto sum = static_cast<std::size_t>(world.size() * (world.size() - 1));
   expect(all.size() == (world.rank() == 0 ? sum : 0), "values of all on rank 0");
 }
@@ -53,7 +53,8 @@ void check_wrong_sizes(World& world) {
   const Partition partition = partition_by_hash(kVertices, world.size());
   std::vector<float> rows = own_rows_of(partition, world.rank());
   if (world.rank() == 1) rows.pop_back();
-  const std::string error = failure_of([&] { rows_in_order(world, partition, rows, kWidth); });
+  const std::string error =
+      failure_of([&] { rows_in_order<float>(world, partition, rows, kWidth); });
   expect(error.starts_with("rank 1: "), "refused: " + error);
   check_rows(world, partition_by_hash(kVertices, world.size()));
 }
