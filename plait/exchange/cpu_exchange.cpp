@@ -147,7 +147,7 @@ std::unique_ptr<Messages> CpuExchange::make_messages(Direction direction) {
 
 EdgeRows CpuExchange::edges(Direction direction) const {
   const Shard& of = shard(direction);
-  return {of.begin(), of.end(), of.slots.data(), {}};
+  return {of.begin(), of.end(), of.slots.data(), {}, of.weights.data()};
 }
 
 RowSource CpuExchange::bring(Direction direction, const OwnRows& rows) {

@@ -56,6 +56,7 @@ struct EdgeRows {
   std::span<const EdgeOffset> end;    // one per row
   const Slot* columns = nullptr;      // the slot that each edge reads
   RowSource x;
+  const float* weights = nullptr;  // one per edge; null: all edges weigh 1
 };
 
 // Returns the bytes of the array at `data` with `rows` rows of `width` floats; none if `data` is

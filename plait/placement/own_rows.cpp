@@ -93,6 +93,44 @@ Csr<V> own_columns(const Csr<V>& graph, const Partition& partition, int rank) {
 }
 
 template <VertexId V>
+Csr<V> sorted_by_number(const Csr<V>& rows, const Partition& partition) {
+  const auto number = [&](V v) { return partition.numbers().empty() ? v : partition.numbers()[v]; };
+  std::atomic<bool> in_order{true};
+  parallel_blocks(rows.vertices(), kRowGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t r = begin; r < end && in_order; ++r)
+      if (!std::ranges::is_sorted(rows.row(r), {}, number)) in_order = false;
+  });
+  if (in_order) return rows;
+  return make_rows<V>(
+      rows.vertices(), rows.weighted(), [&](std::uint64_t r) { return rows.degree(r); },
+      [&](std::uint64_t r, V* neighbours, float* weights) {
+        std::vector<EdgeOffset> order(rows.degree(r));
+        std::iota(order.begin(), order.end(), rows.offsets[r]);
+        std::ranges::stable_sort(order, {},
+                                 [&](EdgeOffset e) { return number(rows.neighbours[e]); });
+        for (std::size_t k = 0; k < order.size(); ++k) {
+          neighbours[k] = rows.neighbours[order[k]];
+          if (weights != nullptr) weights[k] = rows.weights[order[k]];
+        }
+      });
+}
+
+template <VertexId V>
+Csr<V> rows_joined(const Csr<V>& first, const Csr<V>& second) {
+  return make_rows<V>(
+      first.vertices(), first.weighted(),
+      [&](std::uint64_t r) { return first.degree(r) + second.degree(r); },
+      [&](std::uint64_t r, V* neighbours, float* weights) {
+        for (const Csr<V>* from : {&first, &second}) {
+          neighbours = std::ranges::copy(from->row(r), neighbours).out;
+          if (weights != nullptr)
+            weights =
+                std::copy_n(from->weights.data() + from->offsets[r], from->degree(r), weights);
+        }
+      });
+}
+
+template <VertexId V>
 Csr<V> with_one_loop_each(const Csr<V>& rows, const Partition& partition, int rank,
                           float loop_weight) {
   const auto self = [&](std::uint64_t r) { return static_cast<V>(partition.vertex(rank, r)); };
@@ -184,6 +222,10 @@ template Csr32 rows_of(const Csr32&, std::span<const std::uint64_t>);
 template Csr64 rows_of(const Csr64&, std::span<const std::uint64_t>);
 template Csr32 own_columns(const Csr32&, const Partition&, int);
 template Csr64 own_columns(const Csr64&, const Partition&, int);
+template Csr32 sorted_by_number(const Csr32&, const Partition&);
+template Csr64 sorted_by_number(const Csr64&, const Partition&);
+template Csr32 rows_joined(const Csr32&, const Csr32&);
+template Csr64 rows_joined(const Csr64&, const Csr64&);
 template Csr32 with_one_loop_each(const Csr32&, const Partition&, int, float);
 template Csr64 with_one_loop_each(const Csr64&, const Partition&, int, float);
 

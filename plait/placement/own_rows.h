@@ -24,6 +24,16 @@ Csr<V> rows_of(const Csr<V>& graph, std::span<const std::uint64_t> vertices);
 template <VertexId V>
 Csr<V> own_columns(const Csr<V>& graph, const Partition& partition, int rank);
 
+// Returns rows whose edges ascend by the number of the vertex that they read (Partition::number),
+// parallel edges in their order. Rows that are in order already share their arrays.
+template <VertexId V>
+Csr<V> sorted_by_number(const Csr<V>& rows, const Partition& partition);
+
+// Returns rows that have the edges of row r of `first`, and behind them those of row r of `second`.
+// Both have as many rows, and weights or none.
+template <VertexId V>
+Csr<V> rows_joined(const Csr<V>& first, const Csr<V>& second);
+
 // Gives every own vertex exactly one loop, as PyG's add_remaining_self_loops does. The loop has the
 // weight of the last loop that the vertex had, or else `loop_weight`. Rows without weights stay
 // without: all their edges weigh 1. `rows` are the result of own_rows or own_columns. The loop

@@ -95,15 +95,9 @@ void GpuExchange::place(const AnyCsr& any, bool symmetric, const Partition& part
   };
   std::visit(
       [&](const auto& graph) {
-        const auto prepare = [&](auto rows) {
-          return options.shards.one_loop_each
-                     ? with_one_loop_each(rows, partition, rank, options.shards.loop_weight)
-                     : rows;
-        };
-        using Rows = decltype(prepare(own_rows(graph, partition, rank)));
-        std::optional<Rows> rows;
+        std::optional<std::remove_cvref_t<decltype(graph)>> rows;
         on_all_or_none(world_, [&] {
-          rows.emplace(prepare(own_rows(graph, partition, rank)));
+          rows.emplace(forward_rows(graph, symmetric, partition, rank, options.shards));
           degree_ = row_sums(*rows);
           edges_ = rows->edges();
           counts_.resize(rows->vertices());
@@ -113,7 +107,8 @@ void GpuExchange::place(const AnyCsr& any, bool symmetric, const Partition& part
         forward_ = place_one(*rows);
         rows.reset();
         if (!options.shards.transposed || symmetric) return;
-        on_all_or_none(world_, [&] { rows.emplace(prepare(own_columns(graph, partition, rank))); });
+        on_all_or_none(
+            world_, [&] { rows.emplace(transposed_rows(graph, partition, rank, options.shards)); });
         backward_ = place_one(*rows);
       },
       any);
@@ -171,7 +166,8 @@ EdgeRows GpuExchange::edges(Direction direction) const {
   return {.begin = {shard.offsets.data(), shard.own},
           .end = {shard.offsets.data() + 1, shard.own},
           .columns = shard.slots.data(),
-          .x = {}};
+          .x = {},
+          .weights = shard.weights.data()};
 }
 
 std::span<const std::uint64_t> GpuExchange::vertices(Direction direction) const {
