@@ -1,0 +1,59 @@
+// The operators with which analytics apps are written, for either device: CpuOperators
+// (cpu/operators.h) and GpuOperators (cuda/operators.cuh) have the members below. An app is a
+// template over them (apps/), compiled by the host's compiler and by nvcc. Its functors are lambdas
+// marked PLAIT_HOST_DEVICE that copy pointers and numbers; they read and change values that other
+// threads may change through shared_value.h.
+//
+//   view()                      the edges of own rows (graph.h), for functors
+//   world(), graph()            the ranks, and the graph
+//   slots<T>(value)             one value of T per slot, T of 4 or 8 bytes, in the device's memory;
+//                               a Values<T> has data() and size()
+//   array<T>(size, value)       so many values
+//   array(span)                 copies of these, which stand on the host
+//   first(values, count)        the first values, copied to the host
+//   fill(values, value)         gives all of them this value
+//   set(values, i, value)       changes one value
+//   get(values, i)              returns one value
+//   for_rows(count, f)          f(i) for every i below `count`
+//   sum(count, f)               the sum of f(i), of unsigned integers; on this rank
+//   pull(values)                collective: halo slots take the values of their owners
+//   frontier(edges)             an empty frontier, whose rows have these edges
+//
+// A frontier is a set of own rows. It has
+//
+//   clear()                     takes all rows out, and begins at step 0
+//   add(row)                    puts in one row that is not in it
+//   fill(p)                     takes the own rows for which p(row), and no others
+//   totals()                    collective: the rows of all ranks, and the edges that they have
+//   step()                      the number of steps since clear()
+//   for_edges(f)                f(row, slot, e) for every edge of the rows
+//   advance(f, values, how)     collective: calls f for every edge of the rows. f changes
+//                               values[slot] as Merge `how` would, and tells whether it did; values
+//                               of halo slots are merged by their owners. The rows whose values
+//                               have changed are the new frontier. As long as one rank has few
+//                               rows, an advance may make several steps: f must not depend on their
+//                               number
+//   meet(edges, p, take)        collective: looks for the first of the given edges of each own row
+//                               with p(row) whose other end is in the frontier of its owner, and
+//                               calls take(row, slot, e) for it. The rows that have one are the new
+//                               frontier. One step
+//
+// All are balanced by edges: a row of any length keeps no others waiting. Members of one rank's
+// device throw as its memory and kernels do, and collective ones as Exchange and Messages.
+#pragma once
+
+#include <cstdint>
+
+namespace plait {
+
+// The rows of the frontiers of all ranks, and their edges.
+struct FrontierTotals {
+  std::uint64_t rows = 0, edges = 0;
+};
+
+// Below so many edges and rows, work is not worth being spread over threads.
+inline constexpr std::uint64_t kFewEdges = 4096, kFewRows = 1024;
+// Rows with more edges are divided.
+inline constexpr std::uint64_t kLongRow = 4096;
+
+}  // namespace plait
