@@ -9,6 +9,7 @@
 #include "cli/commands/contestant.h"
 #include "cli/ranks.h"
 #include "plait/aggregate/shared_partition.h"
+#include "plait/apps/components.h"
 #include "plait/base/error.h"
 #include "plait/base/limits.h"
 #include "plait/measure/cuda/message_bench.h"
@@ -72,11 +73,11 @@ class MessageBench {
     const std::vector<std::uint32_t> found = search.labels();
     std::uint64_t counts[2] = {};  // wrong labels, components
     on_all_or_none(world_, [&] {
-      const std::vector<std::uint32_t> expected = components_reference(dataset_);
+      const std::vector<std::uint64_t> expected = components_reference(dataset_);
       for (std::uint64_t i = 0; i < found.size(); ++i) {
-        const std::uint64_t v = partition_.vertex(world_.rank(), i);
+        const std::uint64_t v = partition_.number(world_.rank(), i);
         counts[0] += found[i] != expected[v];
-        counts[1] += expected[v] == dataset_.number(v);
+        counts[1] += expected[v] == v;
       }
     });
     world_.all_reduce_sum(std::span(counts));

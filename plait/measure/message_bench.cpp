@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <numeric>
 
 #include "plait/base/parallel.h"
 
@@ -86,32 +85,6 @@ std::uint64_t ComponentSearch::run() {
 
 std::unique_ptr<ComponentSearch> make_cpu_search(Exchange& exchange, std::uint64_t own) {
   return std::make_unique<CpuSearch>(exchange, own);
-}
-
-std::vector<std::uint32_t> components_reference(const Dataset& dataset) {
-  std::vector<std::uint32_t> least(dataset.vertices());
-  std::iota(least.begin(), least.end(), std::uint32_t{0});
-  const auto root = [&](std::uint32_t v) {
-    for (; least[v] != v; v = least[v]) least[v] = least[least[v]];
-    return v;
-  };
-  std::visit(
-      [&](const auto& graph) {
-        for (std::uint32_t v = 0; v < least.size(); ++v)
-          for (EdgeOffset e = graph.offsets[v]; e < graph.offsets[v + 1]; ++e) {
-            const std::uint32_t a = root(v),
-                                b = root(static_cast<std::uint32_t>(graph.neighbours[e]));
-            least[std::max(a, b)] = std::min(a, b);
-          }
-      },
-      dataset.graph);
-  std::vector<std::uint32_t> numbers(least.size(), ~std::uint32_t{0});
-  for (std::uint32_t v = 0; v < least.size(); ++v) {
-    std::uint32_t& of_all = numbers[root(v)];
-    of_all = std::min(of_all, static_cast<std::uint32_t>(dataset.number(v)));
-  }
-  for (std::uint32_t v = 0; v < least.size(); ++v) numbers[v] = numbers[root(v)];
-  return numbers;
 }
 
 }  // namespace plait

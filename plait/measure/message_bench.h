@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "plait/exchange/exchange.h"
-#include "plait/graph/dataset.h"
 
 namespace plait {
 
@@ -45,9 +44,5 @@ class ComponentSearch {
 // Collective. The exchange, which outlives the search, is on the CPU and of a graph that is its own
 // transpose, with fewer than 2^32 vertices, and has slot_vertices. `own`: own rows.
 std::unique_ptr<ComponentSearch> make_cpu_search(Exchange& exchange, std::uint64_t own);
-
-// Returns by vertex the least number of a vertex that it is connected with: the oracle, in plain
-// loops (union by the least, with halved paths). Only the graph and the numbers of vertices count.
-std::vector<std::uint32_t> components_reference(const Dataset& dataset);
 
 }  // namespace plait

@@ -1,0 +1,195 @@
+// plait NAME GRAPH: one command per analytics app, made from its row of the table
+// (plait/apps/app.h).
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "cli/commands/app_output.h"
+#include "cli/ranks.h"
+#include "plait/aggregate/run_memory.h"
+#include "plait/aggregate/shared_partition.h"
+#include "plait/apps/app.h"
+#include "plait/base/error.h"
+#include "plait/base/printable.h"
+#include "plait/base/profile.h"
+#include "plait/base/timer.h"
+#include "plait/plan/route.h"
+#include "plait/symmetric/agreement.h"
+#include "plait/world/phase.h"
+
+namespace plait::cli {
+namespace {
+
+struct Options {
+  std::string graph, out;
+  PartitionScheme partition = PartitionScheme::edges;
+  DeviceTransport transport{};
+  AppSettings settings;
+  bool verify = false;
+  int repetitions = 1;
+};
+
+class AppCommand {
+ public:
+  AppCommand(const App& app, const Options& o, World& world, const Session& session)
+      : app_(app),
+        o_(o),
+        world_(world),
+        session_(session),
+        dataset_(read_graph(world, o.graph, session)) {
+    app.check(dataset_, o.settings);
+    partition_ = shared_partition(world, dataset_, o.partition, session.seed);
+  }
+
+  void run() {
+    require_fits();
+    auto graph = in_phase("placing the graph", [&] {
+      return std::make_unique<SpreadGraph>(world_, dataset_, *partition_, session_.gpus > 0,
+                                           o_.transport);
+    });
+    auto run = session_.gpus > 0 ? app_.on_gpu(*graph) : app_.on_cpu(*graph);
+    in_phase("computing", [&] { time_runs(*run); });
+    AppResult result = in_phase("gathering results", [&] { return run->result(); });
+    run.reset(), graph.reset();  // their memory is free for the results of all ranks
+    if (!o_.out.empty() || o_.verify) gather_columns(world_, *partition_, result);
+    on_all_or_none(world_, [&] {
+      if (world_.rank() != 0) return;
+      if (o_.verify) timed("verify", [&] { app_.verify(dataset_, o_.settings, result); });
+      if (!o_.out.empty()) timed("write", [&] { write_columns(o_.out, result); });
+    });
+    if (world_.rank() == 0) session_.json ? print_json(to_json(result)) : print_text(result);
+  }
+
+ private:
+  // The partition of edges in both directions is no more than both directions placed apart.
+  void require_fits() {
+    const std::uint64_t slots = dataset_.vertices();
+    std::vector<WorkBytes> work;
+    for (int rank = 0; rank < world_.size(); ++rank) {
+      const std::uint64_t bytes =
+          app_.slot_bytes * (world_.size() == 1 ? partition_->size(rank) : slots);
+      work.push_back({.kept = bytes, .most = bytes});
+    }
+    require_run_fits(world_, dataset_.graph, dataset_.symmetric, *partition_,
+                     {.route = resolved({.partition = o_.partition,
+                                         .transport = o_.transport,
+                                         .gpu = session_.gpus > 0,
+                                         .exact = true}),
+                      .shards = {.transposed = !dataset_.symmetric},
+                      .widths = {2},
+                      .work = std::move(work)},
+                     app_.name);
+  }
+
+  void time_runs(AppRun& run) {
+    for (int k = 0; k < o_.repetitions; ++k) {
+      world_.barrier();
+      const Stopwatch watch;
+      run.run(o_.settings);
+      ms_.push_back(1e3 * watch.seconds());
+    }
+    std::ranges::sort(ms_);
+  }
+
+  json to_json(const AppResult& result) const {
+    json all = {{"graph", dataset_.name},          {"ranks", world_.size()},
+                {"device", device_name(session_)}, {"partition", to_string(o_.partition)},
+                {"vertices", dataset_.vertices()}, {"edges", dataset_.edges()}};
+    for (const AppFact& fact : result.facts)
+      std::visit([&](const auto& value) { all[fact.name] = value; }, fact.value);
+    all["milliseconds"] = ms_[ms_.size() / 2];
+    all["least_ms"] = ms_.front();
+    all["most_ms"] = ms_.back();
+    all["verified"] = o_.verify;
+    all["out"] = o_.out.empty() ? json(nullptr) : json(o_.out);
+    return all;
+  }
+
+  void print_text(const AppResult& result) const {
+    std::string facts;
+    for (const AppFact& fact : result.facts)
+      std::visit(
+          [&](const auto& value) {
+            facts +=
+                fmt::format("{}{} {}", facts.empty() ? "" : ", ", fact.name, json(value).dump());
+          },
+          fact.value);
+    fmt::print("{} of {} on {}: {}\n", app_.name, dataset_.name, ranks_of(world_, session_), facts);
+    fmt::print("{:.3f} ms", ms_[ms_.size() / 2]);
+    if (ms_.size() > 1)
+      fmt::print(", the median of {} runs ({:.3f} to {:.3f})", ms_.size(), ms_.front(), ms_.back());
+    if (o_.verify) fmt::print("; verified");
+    if (!o_.out.empty()) fmt::print("; written to {}", printable(o_.out));
+    fmt::print("\n");
+  }
+
+  const App& app_;
+  const Options& o_;
+  World& world_;
+  const Session& session_;
+  const Dataset dataset_;
+  std::optional<Partition> partition_;
+  std::vector<double> ms_;  // of each run, ascending
+};
+
+void add_setting(CLI::App* command, const AppOption& option, AppSettings& settings) {
+  const std::string name = fmt::format("--{}", option.name);
+  std::visit(
+      [&](auto& value) {
+        using T = std::remove_reference_t<decltype(value)>;
+        if constexpr (std::is_same_v<T, bool>)
+          command->add_flag(name, value, option.help);
+        else
+          command->add_option(name, value, option.help)
+              ->check(in_range(static_cast<T>(option.least), static_cast<T>(option.most)))
+              ->capture_default_str();
+      },
+      settings[option.name]);
+}
+
+void add_app(CLI::App& program, Session& session, const App& app) {
+  auto o = std::make_shared<Options>(Options{.settings = AppSettings(app.options)});
+  CLI::App* command = add_command(program, session, app.name, app.summary, [=, &session, &app] {
+    if (!o->out.empty()) check_column_file(o->out);
+    on_ranks(session, [&](World& world) { AppCommand(app, *o, world, session).run(); });
+  });
+  command->add_option("graph", o->graph, "Graph file")->required();
+  add_reading_options(command, session);
+  for (const AppOption& option : app.options) add_setting(command, option, o->settings);
+  as_output(session, command->add_option(
+                         "-o,--out", o->out,
+                         "File for the result of each vertex, by the graph's own numbers: .npy, "
+                         ".csv or .txt"));
+  command->add_flag("--verify", o->verify,
+                    "Compare the result with the graph, or with a slow version on one process; a "
+                    "wrong one exits with 3");
+  command
+      ->add_option("--repetitions", o->repetitions,
+                   "Times that the work is done on the placed graph, for its median time")
+      ->check(in_range(1, 10000))
+      ->capture_default_str();
+  add_choice(command, "--partition", o->partition, parse_partition_scheme, "edges",
+             "Scheme that assigns vertices to ranks");
+  add_rank_options(command, session, o->transport);
+  command->add_option("--seed", session.seed, "Seed of the partition and of the order (metis)")
+      ->capture_default_str();
+  add_timeout_options(command, session);
+  add_profile_options(command, session);
+  std::vector<std::string> asked;
+  for (const AppOption& option : app.options) asked.push_back(fmt::format("--{}", option.name));
+  asked.insert(asked.end(), {"--out", "--verify", "--repetitions"});
+  group_options(command, {{"Question and answer", asked}, {"GPUs and ranks", {"--seed"}}});
+  add_examples(command, fmt::format("  plait {0} cora.plait --verify\n"
+                                    "  plait {0} products.plait --ranks 2 -o {0}.npy\n"
+                                    "  plait {0} products.plait --gpus 4 --json",
+                                    app.name));
+}
+
+}  // namespace
+
+void add_apps(CLI::App& program, Session& session) {
+  for (const App& app : apps()) add_app(program, session, app);
+}
+
+}  // namespace plait::cli

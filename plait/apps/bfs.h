@@ -1,0 +1,136 @@
+// Breadth-first search: for every vertex the fewest edges of a path from the source, and the vertex
+// before it on such a path.
+//
+// In a step, the rows at depth d give depth d + 1 to rows without one. Either each offers it to the
+// rows at its outward edges; or, if there are many, each row without a depth looks among its inward
+// edges for a row at depth d, and stops at the first (Beamer, Asanovic and Patterson,
+// "Direction-optimizing breadth-first search", SC 2012, sections 3 to 5, with their constants).
+//
+// Of several vertices before it, a vertex takes the one with the least number, so that the answer
+// depends on nothing but the graph. Depth and parent are one number, the depth in its upper bits:
+// the least of all offers is the least depth, and of these the least parent.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "plait/apps/app.h"
+#include "plait/base/error.h"
+#include "plait/frontier/operators.h"
+#include "plait/frontier/shared_value.h"
+
+namespace plait {
+
+// A depth and a parent as one number.
+class PathKey {
+ public:
+  static constexpr std::uint64_t kNone = ~std::uint64_t{0};  // of vertices that are not reached
+
+  explicit PathKey(std::uint64_t vertices) : bits_(std::bit_width(vertices)) {}
+  PLAIT_HOST_DEVICE std::uint64_t of(std::uint64_t depth, std::uint64_t parent) const {
+    return depth << bits_ | parent;
+  }
+  PLAIT_HOST_DEVICE std::uint64_t depth(std::uint64_t key) const { return key >> bits_; }
+  PLAIT_HOST_DEVICE std::uint64_t parent(std::uint64_t key) const {
+    return key & ((std::uint64_t{1} << bits_) - 1);
+  }
+  // The depths that can be told from kNone.
+  std::uint64_t depths() const { return kNone >> bits_; }
+
+ private:
+  int bits_;
+};
+
+template <class Operators>
+class Bfs {
+ public:
+  explicit Bfs(const Operators& on)
+      : on_(on),
+        view_(on.view()),
+        path_(on.graph().vertices()),
+        keys_(on.template slots<std::uint64_t>(PathKey::kNone)),
+        reached_(on.frontier(view_.out)) {}
+
+  void run(const AppSettings& settings) {
+    source_ = settings.get<std::uint64_t>("source");
+    on_.fill(keys_, PathKey::kNone);
+    reached_.clear();
+    if (const auto row = on_.graph().row_of(source_)) {
+      on_.set(keys_, *row, path_.of(0, source_));
+      reached_.add(*row);
+    }
+    // A frontier of many edges is met by rows that have not been reached: they look at a few edges
+    // each, but all rows are asked. It pays until few rows are found.
+    constexpr std::uint64_t kFewerEdges = 15, kFewerRows = 18;
+    std::uint64_t unseen = on_.graph().edges();  // edges of rows that have not been reached
+    bool meets = false;
+    for (FrontierTotals all = reached_.totals(), before{}; all.rows > 0;) {
+      require(reached_.step() + 1 < path_.depths(),
+              "paths of more than {} edges cannot be told apart in a graph of so many vertices",
+              path_.depths() - 2);
+      unseen -= std::min(unseen, all.edges);
+      meets = meets ? all.rows >= before.rows || all.rows > on_.graph().vertices() / kFewerRows
+                    : all.edges > unseen / kFewerEdges &&
+                          all.edges > on_.graph().vertices() / kFewerRows;
+      meets ? meet() : offer();
+      before = std::exchange(all, reached_.totals());
+    }
+  }
+
+  AppResult result() {
+    const std::vector<std::uint64_t> keys = on_.first(keys_, view_.own);
+    std::vector<std::int64_t> depths(keys.size(), -1), parents(keys.size(), -1);
+    std::uint64_t reached = 0, deepest = 0;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (keys[i] == PathKey::kNone) continue;
+      depths[i] = static_cast<std::int64_t>(path_.depth(keys[i]));
+      parents[i] = static_cast<std::int64_t>(path_.parent(keys[i]));
+      deepest = std::max(deepest, path_.depth(keys[i]));
+      ++reached;
+    }
+    on_.world().all_reduce_sum(std::span(&reached, 1));
+    on_.world().all_reduce_max(std::span(&deepest, 1));
+    return {.columns = {{"depth", std::move(depths)}, {"parent", std::move(parents)}},
+            .facts = {{"source", source_}, {"reached", reached}, {"depth", deepest}}};
+  }
+
+  // Rows of the frontier offer the next depth to the rows at their outward edges.
+  void offer() {
+    std::uint64_t* const key = keys_.data();
+    const GraphView view = view_;
+    const PathKey path = path_;
+    reached_.advance(
+        [=] PLAIT_HOST_DEVICE(std::uint64_t row, Slot slot, EdgeOffset) {
+          const std::uint64_t mine = path.of(path.depth(load(key + row)) + 1, view.number(row));
+          // Rows are told to go on once: another parent at the same depth is no news to them.
+          return mine < load(key + slot) &&
+                 path.depth(mine) < path.depth(take_min(key + slot, mine));
+        },
+        keys_, Merge::min);
+  }
+
+  // Rows without a depth look for one of the frontier at their inward edges.
+  void meet() {
+    std::uint64_t* const key = keys_.data();
+    const GraphView view = view_;
+    const PathKey path = path_;
+    const std::uint64_t depth = reached_.step() + 1;
+    reached_.meet(
+        view_.in,
+        [=] PLAIT_HOST_DEVICE(std::uint64_t row) { return load(key + row) == PathKey::kNone; },
+        [=] PLAIT_HOST_DEVICE(std::uint64_t row, Slot slot, EdgeOffset) {
+          store(key + row, path.of(depth, view.number(slot)));
+        });
+  }
+
+ private:
+  const Operators& on_;
+  const GraphView view_;
+  const PathKey path_;
+  typename Operators::template Values<std::uint64_t> keys_;  // of PathKey, by slot
+  typename Operators::Frontier reached_;
+  std::uint64_t source_ = 0;
+};
+
+}  // namespace plait
