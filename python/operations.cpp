@@ -117,6 +117,34 @@ AnyCsr csr_of(const EdgeTensors& edges, const std::optional<PartitionRef>& parti
 
 }  // namespace
 
+void use_device(const torch::Device& device, c10::OptionalDeviceGuard& guard) {
+  require<UsageError>(device.is_cpu() || device.is_cuda(),
+                      "graphs are on the CPU or on a GPU, not on {}", device.str());
+  if (!device.is_cuda()) return;
+  const int before = current_gpu();
+  guard.reset_device({torch::kCUDA, static_cast<c10::DeviceIndex>(before)});
+  use_gpu(device.has_index() ? device.index() : before);
+}
+
+EdgesToPlace edges_to_place(const EdgeTensors& edges,
+                            const std::optional<PartitionRef>& partition) {
+  EdgesToPlace found;
+  found.world =
+      partition ? &require_here((*partition)->world, "the nodes were divided") : &current_world();
+  prepare_on_all(*found.world, [&] {
+    fault_point();
+    found.csr = csr_of(edges, partition);
+    found.owners = partition
+                       ? *partition
+                       : c10::make_intrusive<PartitionHandle>(
+                             *found.world,
+                             make_partition(PartitionScheme::edges, found.csr, found.world->size()),
+                             std::nullopt);
+    found.symmetric = is_symmetric(found.csr);
+  });
+  return found;
+}
+
 void take_measured_machine(World& world) {
   static const World* taken = nullptr;  // by these ranks; a process may work alone before
   if (is_beside_ranks(world) || std::exchange(taken, &world) == &world) return;
@@ -132,14 +160,8 @@ Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
                        const std::string& wire) {
   return with_python_errors([&] {
     const torch::Device place = device.value_or(torch::kCPU);
-    require<UsageError>(place.is_cpu() || place.is_cuda(),
-                        "graphs are on the CPU or on a GPU, not on {}", place.str());
-    c10::OptionalDeviceGuard guard;  // the caller's current GPU is not changed
-    if (place.is_cuda()) {
-      const int before = current_gpu();
-      guard.reset_device({torch::kCUDA, static_cast<c10::DeviceIndex>(before)});
-      use_gpu(place.has_index() ? place.index() : before);
-    }
+    c10::OptionalDeviceGuard guard;
+    use_device(place, guard);
     require<UsageError>(loop_weight == 1 || edge_weight.has_value(),
                         "loop_weight is {}, but the edges have no weights; give edge_weight",
                         loop_weight);
@@ -148,25 +170,14 @@ Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
                       .gpu = place.is_cuda()};
     const ThreadCount threads(thread_share());
     const std::lock_guard lock(operation_mutex());
-    World& world =
-        partition ? require_here((*partition)->world, "the nodes were divided") : current_world();
-    AnyCsr csr;
-    PartitionRef owners;
-    bool symmetric = false;
-    prepare_on_all(world, [&] {
-      fault_point();
-      csr = csr_of({edge_index, num_nodes, edge_weight}, partition);
-      owners = partition ? *partition
-                         : c10::make_intrusive<PartitionHandle>(
-                               world, make_partition(PartitionScheme::edges, csr, world.size()),
-                               std::nullopt);
-      symmetric = is_symmetric(csr);
-    });
+    EdgesToPlace edges = edges_to_place({edge_index, num_nodes, edge_weight}, partition);
+    World& world = *edges.world;
     if (place.is_cuda()) take_measured_machine(world);
     const ShardOptions shards{.one_loop_each = one_loop_each,
                               .loop_weight = static_cast<float>(loop_weight),
                               .slot_vertices = true};  // which key the dropout of attention
-    return c10::make_intrusive<GraphHandle>(world, csr, symmetric, owners->partition,
+    return c10::make_intrusive<GraphHandle>(world, edges.csr, edges.symmetric,
+                                            edges.owners->partition,
                                             ExchangeOptions{.route = route, .shards = shards});
   });
 }

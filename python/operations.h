@@ -18,6 +18,7 @@
 #include "plait/nn/operations/graph_handle.h"
 #include "plait/partition/partition.h"
 #include "plait/symmetric/agreement.h"
+#include "python/edge_tensors.h"
 
 namespace plait {
 
@@ -70,6 +71,21 @@ struct PartitionHandle : torch::CustomClassHolder {
   std::optional<BuiltGraph> built;  // the graph that the partition was made of, until one is placed
 };
 using PartitionRef = c10::intrusive_ptr<PartitionHandle>;
+
+// Makes a GPU the current one until `guard` is destroyed; does nothing for the CPU. Throws
+// UsageError for other devices.
+void use_device(const torch::Device& device, c10::OptionalDeviceGuard& guard);
+
+// A graph of edges that are tensors, and the owners of its nodes.
+struct EdgesToPlace {
+  World* world = nullptr;
+  AnyCsr csr;  // nodes have the numbers that they have in the partition
+  PartitionRef owners;
+  bool symmetric = false;
+};
+// Collective, under the lock of operations. Without a partition, ranks own ranges of nodes with
+// about as many edges.
+EdgesToPlace edges_to_place(const EdgeTensors& edges, const std::optional<PartitionRef>& partition);
 
 // Registers torch.classes.plait.Graph, once. Files that register operations on a graph call it
 // first, because a library's files are initialised in no certain order.

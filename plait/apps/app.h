@@ -49,10 +49,10 @@ struct AppColumn {
   std::variant<std::vector<std::int64_t>, std::vector<double>> values;
 };
 
-// A number, or a list of them, of the whole graph; the same on all ranks.
+// A number of the whole graph, the same on all ranks.
 struct AppFact {
   std::string name;
-  std::variant<std::uint64_t, double, std::vector<std::uint64_t>> value;
+  std::variant<std::uint64_t, double> value;
 };
 
 struct AppResult {
@@ -74,7 +74,7 @@ struct App {
   const char* name;
   const char* summary;  // a sentence: the answer
   std::vector<AppOption> options;
-  std::vector<const char*> facts;  // their names, in order
+  std::vector<const char*> columns, facts;  // their names, in order
   // Throws UsageError for settings that this graph does not allow.
   void (*check)(const Dataset& dataset, const AppSettings& settings);
   // Collective. The graph outlives the result.

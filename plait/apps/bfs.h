@@ -91,7 +91,7 @@ class Bfs {
     }
     on_.world().all_reduce_sum(std::span(&reached, 1));
     on_.world().all_reduce_max(std::span(&deepest, 1));
-    return {.columns = {{"depth", std::move(depths)}, {"parent", std::move(parents)}},
+    return {.columns = {{"distance", std::move(depths)}, {"parent", std::move(parents)}},
             .facts = {{"source", source_}, {"reached", reached}, {"depth", deepest}}};
   }
 

@@ -20,7 +20,7 @@ checkpoints need PyTorch Geometric.
 import importlib
 
 from plait._library import version as __version__
-from plait import optim, parquet
+from plait import analytics, optim, parquet
 from plait.advice import advise
 from plait.aggregation import aggregate
 from plait.gather import gather
@@ -36,6 +36,9 @@ __all__ = ["Checkpoint", "Graph", "NonEdges", "RandomWalks", "advise", "aggregat
            "gather", "init", "load_checkpoint", "loader", "mean", "negative_sampling", "nn", "optim", "parallelize",
            "parquet", "random_walk", "rank", "save_checkpoint", "spread", "store", "structured_negative_sampling",
            "sum", "world_size", "__version__"]
+# plait.bfs and so on: a function for each app.
+__all__ += list(analytics.functions)
+globals().update(analytics.functions)
 
 # PyTorch Geometric, which takes seconds to import, is needed by these alone.
 _NEED_TORCH_GEOMETRIC = {"nn": "plait.nn", "checkpoint": "plait.checkpoint", "loader": "plait.loader",

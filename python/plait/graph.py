@@ -343,3 +343,11 @@ def count_nodes(edge_index):
     if count >= 2**63:
         raise ValueError(f"edge_index has the id {count - 1}, which is too large; correct it")
     return count
+
+
+def as_graph(graph):
+    """Returns a plait.Graph: the one that is given, or one made of an object that has edges."""
+    if isinstance(graph, Graph):
+        return graph
+    edges = as_edges(graph)
+    return Graph(edges.index, edges.num_nodes, edges.weight)

@@ -34,7 +34,7 @@ __device__ inline std::uint64_t threads() { return gridDim.x * std::uint64_t{blo
 
 template <class F>
 __global__ void for_rows(std::uint64_t count, const F f) {
-  for (std::uint64_t i = thread(); i < count; i += threads()) f(i);
+  if (thread() < count) f(thread());
 }
 
 // Work on rows of the operators themselves.
@@ -317,52 +317,48 @@ __global__ void __launch_bounds__(kThreads)
 
 // Makes steps as long as there are few rows with few edges, at most `most`, by one block: a step
 // takes a few reads of the cache that all multiprocessors share, where one by several kernels and
-// the host takes as long as ten. Rows stand in `rows` at first and at last.
+// the host takes as long as ten. Each step begins by taking the marks of its rows away, which no
+// thread sets again before all are gone.
 template <class F>
 __global__ void __launch_bounds__(kSmallThreads)
-    advance_small(const SlotEdges edges, const F f, std::uint32_t* rows, std::uint32_t* next,
-                  std::uint32_t* marks, State* state, std::uint64_t most) {
+    advance_small(const SlotEdges edges, const F f, std::uint32_t* rows, std::uint32_t* marks,
+                  State* state, std::uint64_t most) {
   __shared__ Tile<kSmallThreads> tile;
+  __shared__ std::uint32_t queues[2][kFewEdges];  // this step's, and the next one's
   __shared__ std::uint32_t count;
+  __shared__ unsigned long long degrees;
   auto size = static_cast<std::uint32_t>(state->rows);
-  std::uint64_t steps = 0, sum = 0;
-  std::uint32_t *from = rows, *to = next;
-  for (;; ++steps) {
-    const std::uint32_t row = threadIdx.x < size ? load(from + threadIdx.x) : 0;
+  if (threadIdx.x < size) queues[0][threadIdx.x] = rows[threadIdx.x];
+  __syncthreads();
+  std::uint64_t steps = 0;
+  for (; size <= kFewRows; ++steps) {
+    const std::uint32_t row = threadIdx.x < size ? queues[steps % 2][threadIdx.x] : 0;
     // A row may have more edges than 32 bits count; kFewEdges + 1 of each are enough to see it.
     const EdgeOffset degree = threadIdx.x < size ? edges.degree(row) : 0;
+    if (threadIdx.x < size && steps > 0) atomicAnd(marks + row / 32, ~(1u << row % 32));
     if (threadIdx.x == 0) count = 0;
-    sum = tile.take(row, static_cast<std::uint32_t>(min(degree, EdgeOffset{kFewEdges + 1})));
+    const std::uint32_t sum =
+        tile.take(row, static_cast<std::uint32_t>(min(degree, EdgeOffset{kFewEdges + 1})));
     if (size == 0 || sum > kFewEdges || steps == most) break;
     for (std::uint32_t i = threadIdx.x; i < sum; i += kSmallThreads)
       tile.visit(edges, i, [&](std::uint32_t of, EdgeOffset e) {
         const Slot slot = edges.slots[e];
         const std::uint32_t mark = 1u << slot % 32;
         if (f(std::uint64_t{of}, slot, e) && (atomicOr(marks + slot / 32, mark) & mark) == 0)
-          store(to + atomicAdd(&count, 1u), slot);
+          queues[(steps + 1) % 2][atomicAdd(&count, 1u)] = slot;
       });
     __syncthreads();
     size = count;
-    for (std::uint32_t i = threadIdx.x; i < size; i += kSmallThreads)
-      atomicAnd(marks + load(to + i) / 32, ~(1u << load(to + i) % 32));
-    std::uint32_t* const other = from;
-    from = to;
-    to = other;
-    __syncthreads();
-    if (size > kFewRows) {
-      ++steps;
-      break;
-    }
+    __syncthreads();  // it is read
   }
-  if (from != rows)
-    for (std::uint32_t i = threadIdx.x; i < size; i += kSmallThreads) rows[i] = load(from + i);
-  // The degrees of many rows, and of long ones, are added anew.
-  __shared__ unsigned long long degrees;
   if (threadIdx.x == 0) degrees = 0;
   __syncthreads();
   unsigned long long mine = 0;
-  for (std::uint32_t i = threadIdx.x; i < size; i += kSmallThreads)
-    mine += edges.degree(load(from + i));
+  for (std::uint32_t i = threadIdx.x; i < size; i += kSmallThreads) {
+    const std::uint32_t row = rows[i] = queues[steps % 2][i];
+    if (steps > 0) atomicAnd(marks + row / 32, ~(1u << row % 32));
+    mine += edges.degree(row);
+  }
   mine = sum_of_warp(mine);
   if (threadIdx.x % kWarp == 0) atomicAdd(&degrees, mine);
   __syncthreads();

@@ -71,7 +71,10 @@ class GpuOperators {
   template <class F>
   void for_rows(std::uint64_t count, const F& f) const {
     if (count == 0) return;
-    frontier::for_rows<<<blocks(count), frontier::kThreads>>>(count, f);
+    // Threads begin in the order of rows, as work may build on what other threads do for rows
+    // before.
+    const std::uint64_t blocks = (count + frontier::kThreads - 1) / frontier::kThreads;
+    frontier::for_rows<<<static_cast<unsigned>(blocks), frontier::kThreads>>>(count, f);
     check_cuda(cudaGetLastError(), "work on rows");
   }
   template <class F>
@@ -125,7 +128,6 @@ class GpuOperators::Frontier {
         marks_(operators.array<std::uint32_t>(mark_words(operators.view().slots), 0)),
         bits_(operators.array<std::uint32_t>(marks_.size(), 0)),
         rows_(operators.view().own, FromPool().scratch()),
-        next_(std::min<std::uint64_t>(operators.view().own, kFewEdges), FromPool().scratch()),
         pieces_(most_pieces(operators), FromPool().scratch()),
         state_(operators.array<frontier::State>(1, {})) {}
 
@@ -224,8 +226,8 @@ class GpuOperators::Frontier {
   template <class F>
   void advance_alone(const F& f) {
     constexpr std::uint64_t kMost = 1 << 16;  // steps, so that the host can be interrupted
-    frontier::advance_small<<<1, frontier::kSmallThreads>>>(edges_, f, rows_.data(), next_.data(),
-                                                            marks_.data(), state_.data(), kMost);
+    frontier::advance_small<<<1, frontier::kSmallThreads>>>(edges_, f, rows_.data(), marks_.data(),
+                                                            state_.data(), kMost);
     tell();
     step_ += known_.steps;
     bits_are_known_ = false;
@@ -274,9 +276,9 @@ class GpuOperators::Frontier {
   DeviceArray<std::uint32_t> marks_;  // by slot; none between calls
   DeviceArray<std::uint32_t> bits_;   // by slot: of the frontier, if they are known
   bool bits_are_known_ = false;
-  DeviceArray<std::uint32_t> flags_;        // by slot: bits of several ranks, while they are pulled
-  DeviceArray<std::uint32_t> rows_, next_;  // the queue, and the one that it takes turns with
-  DeviceArray<std::uint64_t> pieces_;       // of long rows
+  DeviceArray<std::uint32_t> flags_;   // by slot: bits of several ranks, while they are pulled
+  DeviceArray<std::uint32_t> rows_;    // the queue
+  DeviceArray<std::uint64_t> pieces_;  // of long rows
   DeviceArray<frontier::State> state_;
   frontier::State known_ = {};  // the state as the host knows it
   std::uint64_t step_ = 0;
