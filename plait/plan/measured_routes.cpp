@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "plait/base/error.h"
 #include "plait/base/printable.h"
@@ -17,6 +18,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int kRoutesForm = 4;  // of the file
+constexpr const char* kNone = "an entry is no measurement";
 
 json to_json(const MeasuredRoute& route) {
   return {{"model", route.kind.model},
@@ -30,23 +32,38 @@ json to_json(const MeasuredRoute& route) {
           {"ms", route.ms}};
 }
 
+// Returns a whole number. Throws Error for one that is negative, has a fraction, or is too large,
+// which json itself would bend until it fits.
+template <class T>
+T whole(const json& value) {
+  require(value.is_number_unsigned() && std::in_range<T>(value.get<std::uint64_t>()), kNone);
+  return value.get<T>();
+}
+
+std::vector<std::uint64_t> widths_of(const json& list) {
+  require(list.is_array(), kNone);
+  std::vector<std::uint64_t> widths;
+  for (const json& width : list) widths.push_back(whole<std::uint64_t>(width));
+  return widths;
+}
+
 // Throws json::exception or Error for an entry that is none.
 MeasuredRoute route_of(const json& entry) {
   const MeasuredRoute route{
       .kind = {.model = entry.at("model").get<std::string>(),
-               .widths = entry.at("widths").get<std::vector<std::uint64_t>>(),
+               .widths = widths_of(entry.at("widths")),
                .transport = parse_device_transport(entry.at("transport").get<std::string>()),
                .exact = entry.at("exact").get<bool>(),
                .wire = parse_wire(entry.at("wire").get<std::string>())},
       .partition = parse_partition_scheme(entry.at("partition").get<std::string>()),
       .way = {.strategy = parse_strategy(entry.at("strategy").get<std::string>()),
-              .passes = entry.at("passes").get<int>()},
+              .passes = whole<int>(entry.at("passes"))},
       .ms = entry.at("ms").get<double>()};
   const RunKind& kind = route.kind;
   require((!kind.model.empty() || (kind.widths.size() == 1 && kind.widths.front() > 0)) &&
-              route.way.strategy != Strategy::automatic && route.way.passes >= 0 &&
-              route.way.passes <= kMostPasses && route.ms > 0 && std::isfinite(route.ms),
-          "an entry is no measurement");
+              route.way.strategy != Strategy::automatic && route.way.passes <= kMostPasses &&
+              route.ms > 0 && std::isfinite(route.ms),
+          kNone);
   return route;
 }
 
@@ -63,8 +80,8 @@ MeasuredRoutes routes_of(const json& file, const MeasuredKey& key) {
           printable(version));
   const MeasuredKey found{.graph = file.at("graph").get<std::string>(),
                           .device = file.at("device").get<std::string>(),
-                          .ranks = file.at("ranks").get<int>(),
-                          .here = file.at("here").get<int>()};
+                          .ranks = whole<int>(file.at("ranks")),
+                          .here = whole<int>(file.at("here"))};
   require(found == key, "it is of another graph, device or number of ranks");
   MeasuredRoutes kept;
   for (const json& entry : file.at("routes")) kept.routes.push_back(route_of(entry));

@@ -139,6 +139,14 @@ TEST_F(MeasuredRoutesTest, TellsWhyAFileIsNotUsed) {
   EXPECT_EQ(note(), "an entry is no measurement");
   replace("64\n", "64, 7\n");
   EXPECT_EQ(note(), "an entry is no measurement");
+  for (const char* other : {"-1\n", "64.5\n", "true\n", "1e3\n", "\"64\"\n"}) {
+    replace("64\n", other);  // json would make a width of most of them
+    EXPECT_EQ(note(), "an entry is no measurement") << other;
+  }
+  for (const char* other : {"-1", "0.5", "4294967296"}) {
+    replace("\"passes\": 0", std::string("\"passes\": ") + other);
+    EXPECT_EQ(note(), "an entry is no measurement") << other;
+  }
   replace("\"partial\"", "\"auto\"");
   EXPECT_EQ(note(), "an entry is no measurement");
   replace("\"partial\"", "\"unheard-of\"");
