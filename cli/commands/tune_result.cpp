@@ -24,8 +24,9 @@ Route chosen_route(const TuneResult& result, std::uint64_t width, const Measured
     const auto found = result.counts.find(scheme);
     return found == result.counts.end() ? nullptr : &found->second;
   };
-  const auto fits = [&](const Route& route) {  // what does not fit was not measured
-    return std::ranges::any_of(result.measured, [&](const auto& one) { return is_of(one, route); });
+  const auto fits = [&](const Route& route) {  // what was tried and does not fit has no time
+    return !result.counts.contains(route.partition) ||
+           std::ranges::any_of(result.measured, [&](const auto& one) { return is_of(one, route); });
   };
   return choose(question, known, counts, fits).route;
 }
@@ -117,6 +118,12 @@ void print_times(const TuneResult& result) {
                regret ? fmt::format(", {:.1f}% above the best", 100 * *regret)
                       : ", which was not measured");
   }
+  const PartitionScheme standard = result.question.route.partition;
+  if (!result.counts.contains(standard))
+    fmt::print(
+        "runs take these ways with --partition alone: others are compared with partition {}, "
+        "which --partitions leaves out\n",
+        to_string(standard));
 }
 
 void write_heat_map(const TuneResult& result, const std::string& path) {

@@ -86,20 +86,41 @@ void explain(Choice& choice, const std::string& why) {
     choice.reasons.push_back(line_of(way_name(a.strategy, a.partition), a.ms));
 }
 
+using Ways = std::map<std::pair<PartitionScheme, Strategy>, TimesByWidth>;
+
+// Leaves the times at widths at which the standard way was measured, too, so that no way is
+// compared with a guess. Returns false if there are none, but the standard way can be gone.
+bool leave_comparable(const RouteQuestion& q, const Fits& fits, Ways& ways) {
+  const auto found = ways.find({q.route.partition, q.route.strategy});
+  if (found == ways.end()) return !fits(q.route);
+  const TimesByWidth standard = found->second;
+  for (auto& [way, times] : ways)
+    std::erase_if(times, [&](const auto& at) { return !standard.contains(at.first); });
+  std::erase_if(ways, [](const auto& way) { return way.second.empty(); });
+  return true;
+}
+
 // Chooses by times of y = A x, and returns whether there were some.
 bool by_aggregations(const RouteQuestion& q, const std::vector<MeasuredRoute>& kept,
-                     Choice& choice) {
-  std::map<std::pair<PartitionScheme, Strategy>, TimesByWidth> ways;
+                     const Fits& fits, Choice& choice) {
+  Ways ways;
   for (const MeasuredRoute& one : kept)
     if (one.kind.model.empty() && one.kind.transport == q.route.transport &&
         one.kind.wire == q.route.wire && answers(q, one.way.strategy, one.partition))
       ways[{one.partition, one.way.strategy}][one.kind.widths.front()] = one.ms;
+  if (ways.empty()) return false;
+  if (!leave_comparable(q, fits, ways)) {
+    choice.reasons.push_back(
+        fmt::format("{}: plait tune has not measured it, but only other ways, none of which is "
+                    "taken without a comparison",
+                    way_name(q.route)));
+    return false;
+  }
   for (const auto& [way, times] : ways) {
     double ms = 0;
     for (const std::uint64_t width : q.widths) ms += time_at(times, width);
     choice.alternatives.push_back({way.second, way.first, ms});
   }
-  if (ways.empty()) return false;
   choice.measured = true;
   take_fastest(
       choice, [](const Alternative&) { return kWorthwhile; }, [](const Route&) { return true; });
@@ -172,6 +193,7 @@ void by_prediction(const RouteQuestion& q, const Counts& counts, const Fits& fit
       if (answers(q, strategy, scheme))
         ways.push_back({strategy, scheme, 1e3 * predicted(q, strategy, quality, profile)});
   };
+  const bool some_are_measured = !choice.reasons.empty();
   const PartitionScheme own = q.route.partition;
   const PartitionQuality* const standard = counts(own);
   if (standard == nullptr) return;
@@ -195,9 +217,10 @@ void by_prediction(const RouteQuestion& q, const Counts& counts, const Fits& fit
     too_large = too_large || !fit;
     return fit;
   });
-  explain(choice, too_large ? "takes less memory; predicted times"
-                            : "by predicted times, as plait tune has measured no way that this "
-                              "run can go");
+  explain(choice, too_large           ? "takes less memory; predicted times"
+                  : some_are_measured ? "by predicted times"
+                                      : "by predicted times, as plait tune has measured no way "
+                                        "that this run can go");
 }
 
 // Returns the ways that training tries on the partition of a route: the route's own first, then
@@ -245,12 +268,12 @@ Choice choose(const RouteQuestion& q, const MeasuredRoutes& kept, const Counts& 
     choice.reasons = {"one rank: nothing moves between ranks"};
   } else if (!q.open_strategy && !q.open_partition) {
     choice.reasons = {way_name(q.route) + ": as asked for"};
-  } else if (by_aggregations(q, kept.routes, choice) || by_trials(q, kept.routes, choice)) {
+  } else if (by_aggregations(q, kept.routes, fits, choice) || by_trials(q, kept.routes, choice)) {
     take_what_fits(q, fits, choice);
   } else {
     if (q.open_strategy && q.route.gpu)
       by_prediction(q, counts, fits, profile, choice);
-    else
+    else if (choice.reasons.empty())
       choice.reasons = {way_name(q.route) +
                         (q.route.wire == DType::f32
                              ? ": nothing was measured for this graph; see plait tune"

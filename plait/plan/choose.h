@@ -53,7 +53,9 @@ struct Choice {
 
 // Chooses a route. The first of these that knows a time decides:
 //   - times of y = A x, between whose widths times are interpolated; beyond them they are taken to
-//     grow with the width. Rows that cross as less than fp32 were not measured;
+//     grow with the width. Rows that cross as less than fp32 were not measured. Ways are compared
+//     with the standard way, by the widths at which both were measured: if it was not measured,
+//     these times decide only where there is no memory for it;
 //   - the way that stayed when a training of the question's kind tried several. If predictions
 //     choose the partition (on GPUs, if it is open), the training may have been on any; then the
 //     fastest is taken;

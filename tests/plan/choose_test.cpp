@@ -128,10 +128,43 @@ TEST(Choose, TakesNoWayThatTheRunCannotGo) {
   RouteQuestion cpu = open_question(false, {64});
   cpu.route.exact = true;
   measured.push_back(sum(Strategy::get, kClusters, 64, 5));
+  measured.push_back(sum(Strategy::bulk, kEdges, 64, 6));
   EXPECT_EQ(chosen(cpu, measured).route.strategy, Strategy::get);
-  EXPECT_EQ(chosen(cpu, measured).alternatives.size(), 1u);
+  EXPECT_EQ(chosen(cpu, measured).alternatives.size(), 2u);
   cpu.route.exact = false, cpu.route.wire = DType::bf16;  // measured rows were fp32
   EXPECT_TRUE(chosen(cpu, measured).alternatives.empty());
+}
+
+// A way that takes long would otherwise be the fastest that was measured.
+TEST(Choose, TakesNoMeasuredWayWithoutATimeOfTheStandardOne) {
+  const RouteQuestion q = open_question(false, {64});
+  Routes measured{sum(Strategy::get, kClusters, 64, 5), sum(Strategy::bulk, kClusters, 64, 4)};
+  const Choice choice = chosen(q, measured);
+  EXPECT_EQ(choice.route.strategy, Strategy::bulk);
+  EXPECT_EQ(choice.route.partition, kEdges);
+  EXPECT_FALSE(choice.measured);
+  EXPECT_EQ(choice.reasons,
+            std::vector<std::string>{"strategy bulk, partition edges: plait tune has not measured "
+                                     "it, but only other ways, none of which is taken without a "
+                                     "comparison"});
+  // At other widths alone it says nothing of theirs.
+  measured.push_back(sum(Strategy::bulk, kEdges, 16, 1));
+  EXPECT_EQ(chosen(q, measured).route.partition, kEdges);
+  EXPECT_EQ(chosen(q, measured).alternatives.size(), 1u);
+  measured.push_back(sum(Strategy::get, kClusters, 16, 0.5));
+  EXPECT_EQ(chosen(q, measured).route.strategy, Strategy::get);
+  // What has no memory has no time either.
+  measured.pop_back(), measured.pop_back();
+  const auto clusters_alone = [](const Route& route) { return route.partition == kClusters; };
+  EXPECT_EQ(chosen(q, measured, {}, clusters_alone).route.partition, kClusters);
+  // On GPUs predictions decide then.
+  const Qualities both{{kEdges, even_parts(900000)}, {kClusters, even_parts(1000)}};
+  const Choice on_gpus =
+      chosen(open_question(true, {64}), {sum(Strategy::bulk, kEdges, 64, 0.001)}, both);
+  EXPECT_EQ(on_gpus.route.partition, kClusters);
+  EXPECT_EQ(on_gpus.reasons.at(1),
+            "strategy pipelined, partition clusters: by predicted times, for "
+            "the widths of this run:");
 }
 
 TEST(Choose, TakesTheStandardStrategyWhereAMeasuredOneHasNoMemory) {
@@ -191,7 +224,9 @@ TEST(ChooseTrials, OnTheCpuAreTheStrategiesThatCanBeGone) {
   q.possible = {Strategy::bulk, Strategy::get, Strategy::replicate};
   const std::vector<TrialWay> all{{Strategy::bulk}, {Strategy::get}, {Strategy::replicate}};
   EXPECT_EQ(chosen(q, {}).trials, all);
-  EXPECT_TRUE(chosen(q, {sum(Strategy::get, kEdges, 16, 1)}).trials.empty());
+  const Routes tuned{sum(Strategy::get, kEdges, 16, 1), sum(Strategy::bulk, kEdges, 16, 2)};
+  EXPECT_TRUE(chosen(q, tuned).trials.empty());
+  EXPECT_EQ(chosen(q, {tuned.front()}).trials, all);
   q.open_strategy = false;
   EXPECT_TRUE(chosen(q, {}).trials.empty());
 }
