@@ -49,9 +49,22 @@ json trials_to_json(const TrainResult& result) {
   return {{"passes", result.way.passes}, {"trials", trials}};
 }
 
+void say_untried(Optimise optimise, const std::string& reason, const Session& session) {
+  if (optimise == Optimise::on && !reason.empty() && !session.quiet)
+    fmt::print(stderr, "plait: --optimise on tries no other way: {}\n", reason);
+}
+
+std::string why_untried(const TrainResult& result) {
+  if (std::ranges::count_if(result.trials, counts) > 1) return "";
+  const auto left_out = [](const Trial& trial) { return !trial.left_out.empty(); };
+  const auto first = std::ranges::find_if(result.trials, left_out);
+  return first == result.trials.end() ? "" : first->left_out;
+}
+
 void explain_trials(const TrainResult& result, const Session& session) {
   if (!session.explain || !result.trials_ended) return;
-  fmt::print(stderr, "plait: {}: stayed after trials, per step:\n", name_of(result.way));
+  fmt::print(stderr, "plait: {}: {}, per step:\n", name_of(result.way),
+             why_untried(result).empty() ? "stayed after trials" : "no other way was tried");
   for (const Trial& t : result.trials) {
     if (counts(t))
       fmt::print(stderr, "plait:   {:<40}{:>12.3f} ms, set up in {:.1f} ms\n", name_of(t.way),

@@ -65,6 +65,7 @@ Partition decide(TrainOptions& o, const Session& session, World& world, GraphRun
   o.train.route = run.question.route = layout.choice.route;
   o.train.passes = layout.choice.passes;
   o.train.trials = layout.choice.trials;
+  if (world.rank() == 0) say_untried(o.optimise, layout.choice.untried, session);
   return std::move(layout.partition);
 }
 
@@ -96,7 +97,10 @@ void run(TrainOptions o, const Session& session, World& world) {
   else if (world.rank() == 0)
     print_text(o, session, world, result);
   // Last, because stderr may be a terminal that has been closed.
-  if (world.rank() == 0 && !result.trials.empty()) explain_trials(result, session);
+  if (world.rank() == 0 && !result.trials.empty()) {
+    if (!session.explain) say_untried(o.optimise, why_untried(result), session);
+    explain_trials(result, session);
+  }
   require<Interrupted>(
       !result.interrupted, "{}",
       interruption(result.epochs.size(), result.steps, result.steps_per_epoch, o.train.checkpoint));

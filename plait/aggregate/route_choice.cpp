@@ -89,6 +89,7 @@ Choice from_first(World& world, Choice choice) {
     share_first_list(world, choice.trials);
     share_first_list(world, choice.alternatives);
     share_first_list(world, choice.note);
+    share_first_list(world, choice.untried);
     std::string reasons = fmt::format("{}", fmt::join(choice.reasons, "\n"));
     share_first_list(world, reasons);
     choice.reasons.clear();

@@ -266,10 +266,13 @@ Choice choose(const RouteQuestion& q, const MeasuredRoutes& kept, const Counts& 
   Choice choice{.route = q.route, .note = kept.note};
   if (q.ranks == 1) {
     choice.reasons = {"one rank: nothing moves between ranks"};
+    choice.untried = "one rank moves no rows";
   } else if (!q.open_strategy && !q.open_partition) {
     choice.reasons = {way_name(q.route) + ": as asked for"};
   } else if (by_aggregations(q, kept.routes, fits, choice) || by_trials(q, kept.routes, choice)) {
     take_what_fits(q, fits, choice);
+    choice.untried = choice.measured ? "plait tune has measured this graph"
+                                     : "an earlier run has tried the ways of this one";
   } else {
     if (q.open_strategy && q.route.gpu)
       by_prediction(q, counts, fits, profile, choice);
@@ -279,6 +282,9 @@ Choice choose(const RouteQuestion& q, const MeasuredRoutes& kept, const Counts& 
                              ? ": nothing was measured for this graph; see plait tune"
                              : ": plait tune measures no rows that cross as less than fp32")};
     if (q.open_strategy) choice.trials = trial_ways(q, choice.route, counts, profile);
+    if (choice.trials.size() < 2)
+      choice.untried = q.possible.empty() ? "this run moves no rows"
+                                          : "this run can go no other way that is worth a trial";
   }
   return choice;
 }

@@ -45,6 +45,7 @@ struct Choice {
   Route route;
   int passes = 0;                              // as TrialWay::passes
   std::vector<TrialWay> trials = {};           // ways to try, the route's own first; empty: none
+  std::string untried = {};                    // of an open strategy: why no other way is tried
   std::vector<Alternative> alternatives = {};  // by time, ascending; empty: no time is known
   bool measured = false;                       // the times of the alternatives; else predicted
   std::vector<std::string> reasons = {};       // line by line

@@ -82,7 +82,8 @@ def test_the_next_run_begins_with_the_best(plait, communities, routes, tmp_path)
 def test_explanations(plait, communities, routes):
     told = plait("train", communities, *RUN, "--explain", **routes).lines
     assert told[0].endswith("nothing was measured for this graph; see plait tune")
-    assert told[1].endswith(": stayed after trials, per step:")
+    tried = sum("set up in" in line for line in told[2:]) > 1
+    assert told[1].endswith(": stayed after trials, per step:" if tried else ": no other way was tried, per step:")
     assert [line.split()[2] for line in told[2:]] == WAYS
     assert all("set up in" in line or "not tried: a trial costs" in line for line in told[2:])
 
@@ -101,6 +102,19 @@ def test_short_runs_try_nothing(plait, communities, routes, tmp_path):
     assert found["strategy"] == "bulk" and [t["epochs"] for t in found["trials"]] == [3, 0, 0]
     assert all("in the 3 epochs left" in t["left_out"] for t in found["trials"][1:])
     assert not (tmp_path / "routes").exists()
+
+
+def test_trials_that_were_asked_for_say_why_none_is_made(plait, communities, routes):
+    run = ("train", communities, "--optimise", "on", "--epochs", 6)
+    why = "plait: --optimise on tries no other way: "
+    short = plait(*run, *TWO, **routes)
+    assert [line.startswith(why + "a trial costs") for line in short.lines] == [True]
+    assert plait(*run, *TWO, "--explain", **routes).lines[1].endswith(": no other way was tried, per step:")
+    assert plait(*run, "--ranks", 1, **routes).lines == [why + "one rank moves no rows"]
+    plait.ok("tune", communities, "--ranks", 2, "--widths", 16, "--repetitions", 1, **routes)
+    assert plait(*run, *TWO, **routes).lines == [why + "plait tune has measured this graph"]
+    assert plait(*run, *TWO, "--quiet", **routes).lines == []
+    assert why not in plait("train", communities, "--epochs", 6, *TWO, **routes).err
 
 
 def test_exact_losses_stay_the_same_bits(plait, communities, routes):
