@@ -49,7 +49,8 @@ GraphRun run_of(const TrainOptions& o, const Session& session, World& world,
   require_wire_used(whole.model, dataset.features.is_sparse(), whole.route, world.size());
   GraphRun run = training_on(dataset, whole);
   RouteQuestion& question = run.question;
-  if (o.optimise == Optimise::off) question.model.clear();  // earlier trials choose nothing either
+  // Trials that are off choose nothing by earlier ones either. Steps on samples are other steps.
+  if (o.optimise == Optimise::off || o.train.sampled) question.model.clear();
   const bool moves = std::ranges::max(question.widths) > 0;
   if (moves && !o.train.sampled && may_try(o.optimise, o.train.route.gpu))
     question.possible = worthwhile_strategies(world, o.train.route);

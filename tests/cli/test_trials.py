@@ -117,6 +117,17 @@ def test_trials_that_were_asked_for_say_why_none_is_made(plait, communities, rou
     assert why not in plait("train", communities, "--epochs", 6, *TWO, **routes).err
 
 
+def test_samples_are_not_trained_by_trials_on_the_whole_graph(plait, communities, routes, tmp_path):
+    run_that_tries(plait, communities, *RUN, **routes)
+    [path] = (tmp_path / "routes").iterdir()
+    kept = json.loads(path.read_text())
+    kept["routes"][0]["strategy"] = "replicate"
+    path.write_text(json.dumps(kept))
+    run = ("train", communities, "--epochs", 1, *TWO, "--explain")
+    assert "by epochs that an earlier run tried" in plait(*run, **routes).err
+    assert "by epochs that an earlier run tried" not in plait(*run, "--sampled", "--fanout", "3,3", **routes).err
+
+
 def test_exact_losses_stay_the_same_bits(plait, communities, routes):
     run = ("train", communities, "--epochs", 60, "--exact")
     assert plait.json(*run, "--ranks", 2, **routes)["loss"] == plait.json(*run, "--ranks", 1)["loss"]
