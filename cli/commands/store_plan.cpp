@@ -9,6 +9,7 @@
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/base/memory.h"
+#include "plait/base/printable.h"
 
 namespace plait::cli {
 namespace {
@@ -56,6 +57,12 @@ Account make_account(const StoreOptions& o, const Session& session, const Datase
                       dataset.name);
   require<UsageError>(o.structure == StructurePlace::automatic || session.gpus > 0,
                       "--structure is for --gpus; ranks on the CPU read the graph's file");
+  const std::uint64_t own = dataset.features.width;
+  if (width > 0 && own > 0 && width != own && !session.quiet)
+    fmt::print(
+        stderr,
+        "plait: warning: {} has {} features per vertex; the plan is of {}, as --width says\n",
+        printable(dataset.name), own, width);
   const int ranks = std::max(session.ranks, session.gpus);
   Account a{.question = store_question(dataset, {.width = width, .type = dataset.features.type()},
                                        ranks, session.gpus > 0)};

@@ -368,6 +368,16 @@ def test_plan_of_embedding_tables_that_are_chosen_or_do_not_fit(plait):
         assert plait("plan", *wrong).code == 2, wrong
 
 
+def test_plan_of_a_store_tells_of_a_width_that_is_not_the_files(plait, communities):
+    own = plait.json("info", communities)["feature_width"]
+    run = ("plan", communities, "--store", "--ranks", 2)
+    told = plait(*run, "--width", own + 3)
+    assert told.code == 0
+    assert f"has {own} features per vertex; the plan is of {own + 3}, as --width says" in told.err
+    for quiet in (("--width", own), (), ("--width", own + 3, "--quiet")):
+        assert plait(*run, *quiet).err == ""
+
+
 def test_plan_of_a_store_of_a_graph_that_every_rank_reads_into_memory(plait, tmp_path):
     (tmp_path / "g.mtx").write_text("%%MatrixMarket matrix coordinate real general\n3 3 2\n1 2 0.5\n3 1 2\n")
     plan = plait.json("plan", tmp_path / "g.mtx", "--store", "--ranks", 2, "--width", 8)
