@@ -146,8 +146,9 @@ void print_predictions(const json& result) {
                  p["strategy"].get<std::string>(), p["width"].get<std::uint64_t>(),
                  p["ms"].get<double>());
   for (const json& c : result["chosen"])
-    fmt::print("training at width {}: {} with {}\n", c["width"].get<std::uint64_t>(),
-               c["partition"].get<std::string>(), c["strategy"].get<std::string>());
+    fmt::print("training at width {}, if nothing was measured: {} with {}\n",
+               c["width"].get<std::uint64_t>(), c["partition"].get<std::string>(),
+               c["strategy"].get<std::string>());
 }
 
 void print_text(const json& result) {
@@ -235,8 +236,8 @@ void add_partition(CLI::App& app, Session& session) {
   add_list(command, "--predict", o->predicted,
            "Widths of rows (features), with commas, for which to predict the time of y = A "
            "x on so many GPUs or, with --ranks, by the rates that plait doctor --measure "
-           "kept; and to tell what training would choose: on GPUs pipelined or partial, on ranks "
-           "bulk")
+           "kept; and to tell what training would choose if nothing was measured of this graph: on "
+           "GPUs pipelined or partial, on ranks bulk")
       ->check(in_range(1, 1 << 20))
       ->default_str("none");
   command->add_option("--seed", session.seed, "Seed of metis")->capture_default_str();
