@@ -9,9 +9,27 @@ bfloat16 or float16; all arithmetic is in float32, in which states are, too, and
 number, ties to even, when they are stored.
 """
 
+import numbers
+
 import torch
 
 from plait._library import ops
+
+
+def _is_number(value):
+    return isinstance(value, numbers.Real) or (isinstance(value, torch.Tensor) and value.numel() == 1)
+
+
+def _check(settings):
+    """Raises ValueError for settings of a group of weights, or of all, that are no numbers or out of range."""
+    for name in ("lr", "eps", "lr_decay", "initial_accumulator_value"):
+        value = settings.get(name, 0)
+        if not _is_number(value) or not value >= 0:  # NaN neither
+            raise ValueError(f"{name} is {value!r}; use a number of 0 or more")
+    betas = settings.get("betas", (0, 0))
+    if not isinstance(betas, (tuple, list)) or len(betas) != 2 or not all(
+            _is_number(beta) and 0 <= beta < 1 for beta in betas):
+        raise ValueError(f"betas are {betas!r}; use two numbers from 0 up to 1")
 
 
 class _RowOptimizer(torch.optim.Optimizer):
@@ -20,12 +38,14 @@ class _RowOptimizer(torch.optim.Optimizer):
     rule, states = None, ()
 
     def __init__(self, params, **defaults):
-        for name in ("lr", "eps", "lr_decay", "initial_accumulator_value"):
-            if not defaults.get(name, 0) >= 0:  # NaN neither
-                raise ValueError(f"{name} is {defaults[name]}; use 0 or more")
-        if not all(0 <= beta < 1 for beta in defaults.get("betas", ())):
-            raise ValueError(f"betas are {defaults['betas']}; use numbers from 0 up to 1")
+        _check(defaults)
         super().__init__(params, defaults)
+
+    def add_param_group(self, param_group):
+        """As PyTorch's, with the same checks of the group's settings as of those of all groups."""
+        if isinstance(param_group, dict):
+            _check({**self.defaults, **param_group})
+        super().add_param_group(param_group)
 
     @torch.no_grad()
     def step(self, closure=None):

@@ -42,9 +42,11 @@ def on_all_or_none():
 
 def checked_tables(rows, width, rules, padding, splits, ids, samples, device):
     """Returns the arguments that torch.classes.plait.Embeddings is made of."""
-    rows = list(rows)
+    given, rows = rows, _as_list(rows)
+    if rows is None:
+        raise ValueError(f"num_embeddings is {given!r}; give a list with the rows of each table")
     padding = list(padding) if isinstance(padding, (list, tuple)) else [padding] * len(rows)
-    device = torch.empty(0, device=device).device  # None: PyTorch's default, and with a number
+    device = _checked_device(device)
     if device.type not in ("cpu", "cuda"):
         raise NotImplementedError(f"tables on {device} are not supported; use the CPU or a GPU")
     rules = _rules(*rules)
@@ -52,12 +54,13 @@ def checked_tables(rows, width, rules, padding, splits, ids, samples, device):
     rows, width = [int(n) for n in rows], int(width)
     padding = [_checked_padding(p, n) for p, n in zip(padding, rows, strict=True)]
     if splits is None:
-        ids = [1.0] * len(rows) if ids is None else [float(i) for i in ids]
-        if len(ids) != len(rows) or not all(0 <= i < float("inf") for i in ids) or (
+        given, ids = ids, [1.0] * len(rows) if ids is None else _as_list(ids)
+        if ids is None or len(ids) != len(rows) or not all(
+                _is_number(i) and 0 <= i < float("inf") for i in ids) or (
                 not _is_whole(samples) or not 1 <= samples < 2**63):
-            raise ValueError(f"ids_per_sample is {ids} and samples {samples}; give a number of 0 or more for each "
-                             f"of {len(rows)} tables, and at least one sample")
-        splits, owners = ops.choose_embedding_splits(rows, width, ids, int(samples), world_size())
+            raise ValueError(f"ids_per_sample is {given!r} and samples {samples!r}; give a number of 0 or more for "
+                             f"each of {len(rows)} tables, and at least one sample")
+        splits, owners = ops.choose_embedding_splits(rows, width, [float(i) for i in ids], int(samples), world_size())
     else:
         owners = _owners(splits, rows)
     return list(zip(rows, splits, owners, padding)), width, rules, device
@@ -67,11 +70,34 @@ def _rules(mode, by_frequency, max_norm, norm_type):
     """Returns what C++ takes; without max_norm, norms are not limited."""
     if mode == "max" and by_frequency:
         raise ValueError("scale_grad_by_freq is not defined for mode 'max'; leave it out")
-    max_norm, norm_type = float("inf") if max_norm is None else float(max_norm), float(norm_type)
-    if not max_norm >= 0 or not norm_type > 0:
-        raise ValueError(f"max_norm is {max_norm} and norm_type {norm_type}; give a norm of 0 or more, and a type "
+    if not isinstance(mode, str):
+        raise ValueError(f"mode is {mode!r}; use sum, mean or max")
+    max_norm = float("inf") if max_norm is None else max_norm
+    if not _is_number(max_norm) or not _is_number(norm_type) or not max_norm >= 0 or not norm_type > 0:
+        raise ValueError(f"max_norm is {max_norm!r} and norm_type {norm_type!r}; give a norm of 0 or more, and a type "
                          "above 0")
-    return mode, bool(by_frequency), max_norm, norm_type
+    return mode, bool(by_frequency), float(max_norm), float(norm_type)
+
+
+def _checked_device(device):
+    """Returns the device; for None, PyTorch's default; with a number."""
+    try:
+        device = None if device is None else torch.device(device)
+    except (TypeError, RuntimeError):
+        raise ValueError(f"device is {device!r}; use the CPU or a GPU") from None
+    return torch.empty(0, device=device).device
+
+
+def _as_list(value):
+    """Returns the items of a list or another sequence; None for a text, and for what has no items."""
+    try:
+        return None if isinstance(value, str) else list(value)
+    except TypeError:
+        return None
+
+
+def _is_number(value):
+    return hasattr(value, "__float__")
 
 
 def _is_whole(value):
@@ -88,7 +114,7 @@ def _check_sizes(rows, width, padding, splits):
         raise ValueError(f"there are {len(padding)} padding_idx for {len(rows)} tables; give one, or one for each")
     if not all(p is None or _is_whole(p) for p in padding):
         raise ValueError(f"padding_idx is {padding}; give ids")
-    if splits is not None and (isinstance(splits, str) or not all(isinstance(split, str) for split in splits)):
+    if splits is not None and (_as_list(splits) is None or not all(isinstance(split, str) for split in splits)):
         raise ValueError(f"splits is {splits!r}; give a list with one name for each table")
 
 

@@ -17,6 +17,7 @@ ranks, as if one process had computed the sum of all ranks' losses.
 
 import torch
 
+from plait.nn._embedding_checks import on_all_or_none
 from plait.nn._embedding_tables import Tables
 
 
@@ -83,6 +84,9 @@ class EmbeddingBag(_OwnPieces):
     def from_pretrained(cls, embeddings, freeze=True, **options):
         """Returns a layer with the rows of `embeddings`, a matrix that is the same on every rank; options
         as those of the class. `freeze`: the weight gets no gradient."""
+        with on_all_or_none():
+            if not isinstance(embeddings, torch.Tensor) or embeddings.dim() != 2:
+                raise ValueError("embeddings must be a tensor with one row for each id")
         layer = cls(*embeddings.shape, _weight=embeddings, **options)
         layer.weight.requires_grad_(not freeze)
         return layer
