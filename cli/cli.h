@@ -43,7 +43,7 @@ struct Session {
   std::optional<double> timeout, gpu_timeout;
   // Parts of the route that the user left open (decided_layout()), and whether to say how they were
   // chosen.
-  bool open_strategy = false, open_partition = false, explain = false;
+  bool open_strategy = false, open_partition = false, open_settings = false, explain = false;
   std::uint64_t seed = 0;
   ReadOptions reading;                          // of add_reading_options()
   ReorderMethod reorder = ReorderMethod::none;  // of the graph once it is read

@@ -21,6 +21,7 @@ void explain(const Choice& choice, const Session& session) {
 Layout decided_layout(World& world, const Session& session, GraphRun& run) {
   run.question.open_strategy = session.open_strategy;
   run.question.open_partition = session.open_partition;
+  run.question.open_settings = session.open_settings;
   run.seed = session.seed;
   Choice choice = choose(world, run);
   if (world.number_of(world.rank()) == 0) explain(choice, session);  // other hosts choose, too

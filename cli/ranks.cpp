@@ -76,6 +76,8 @@ void add_route_options(CLI::App* command, Session& session, Route& route) {
     route.gpu = session.gpus > 0;
     session.open_strategy = route.strategy == Strategy::automatic;
     session.open_partition = command->count("--partition") == 0;
+    session.open_settings = std::ranges::all_of(
+        get_parameters(), [&](const GetParameter& p) { return command->count(option_of(p)) == 0; });
     route = resolved(route);
     note_needs(session, route);
   });

@@ -60,7 +60,7 @@ std::vector<std::string> lines_of(const Choice& choice) {
   if (choice.measured) lines.emplace_back("measured yes");
   for (const Alternative& way : choice.alternatives)
     lines.push_back(
-        fmt::format("way {} {} {}", to_string(way.strategy), to_string(way.partition), way.ms));
+        fmt::format("way {} {} {}", to_string(way.way.strategy), to_string(way.partition), way.ms));
   if (!choice.note.empty()) lines.push_back("reason " + choice.note);
   for (const std::string& reason : choice.reasons) lines.push_back("reason " + reason);
   return lines;

@@ -47,8 +47,7 @@ MeasuredRoutes kept_routes(const GraphRun& run, int here) {
   const RouteQuestion& q = run.question;
   const std::string folder = measured_routes_folder();
   std::error_code none;
-  if (q.ranks == 1 || (!q.open_strategy && !q.open_partition) ||
-      !std::filesystem::exists(folder, none))
+  if (q.ranks == 1 || !has_open_part(q) || !std::filesystem::exists(folder, none))
     return {};  // the key, which looks at all edges, need not be computed
   return read_measured_routes(folder, measured_key(run.dataset(), q.route.gpu, q.ranks, here));
 }
@@ -106,7 +105,8 @@ Choice choose(World& world, GraphRun& run) {
   const int here =
       q.ranks == world.size() ? static_cast<int>(world.ranks_of_host().size()) : q.ranks;
   std::vector<std::uint64_t> free;
-  if (q.ranks > 1 && q.open_strategy && q.route.gpu) free = free_of_ranks(world, q.ranks);
+  const bool compares = q.open_strategy || (has_open_part(q) && q.route.gets_on_gpus());
+  if (q.ranks > 1 && compares && q.route.gpu) free = free_of_ranks(world, q.ranks);
   Choice choice;
   on_all_or_none(world, [&] {
     if (world.rank() == 0) choice = choose_here(run, here, free);

@@ -24,15 +24,19 @@ using Counts = std::function<const PartitionQuality*(PartitionScheme)>;
 using Fits = std::function<bool(const Route&)>;
 using TimesByWidth = std::map<std::uint64_t, double>;
 
-std::string way_name(Strategy strategy, PartitionScheme partition) {
-  return fmt::format("strategy {}, partition {}", to_string(strategy), to_string(partition));
+std::string way_name(Strategy strategy, PartitionScheme partition, const GetTuning& get) {
+  return fmt::format("strategy {}, partition {}{}", to_string(strategy), to_string(partition),
+                     changes_text(get));
 }
-std::string way_name(const Route& route) { return way_name(route.strategy, route.partition); }
+std::string way_name(const Route& route) {
+  return way_name(route.strategy, route.partition, route.gets_on_gpus() ? route.get : GetTuning{});
+}
 
 std::string line_of(const std::string& way, double ms) {
   return fmt::format("  {:<40}{:>12.3f} ms", way, ms);
 }
 
+// Tells whether the run can go a way, but for settings of strategy get.
 bool answers(const RouteQuestion& q, Strategy strategy, PartitionScheme partition) {
   if (!q.open_strategy && strategy != q.route.strategy) return false;
   if (!q.open_partition && partition != q.route.partition) return false;
@@ -64,7 +68,8 @@ void take_fastest(Choice& choice, const Margin& margin, const Fits& fits) {
   std::ranges::stable_sort(choice.alternatives, {}, &Alternative::ms);
   const Route standard = choice.route;
   const auto is_standard = [&](const Alternative& a) {
-    return a.strategy == standard.strategy && a.partition == standard.partition;
+    return a.way.strategy == standard.strategy && a.partition == standard.partition &&
+           a.way.get == GetTuning{};
   };
   std::vector<Alternative> ways = choice.alternatives;
   std::ranges::stable_sort(
@@ -72,7 +77,8 @@ void take_fastest(Choice& choice, const Margin& margin, const Fits& fits) {
   for (const Alternative& way : ways) {
     if (is_standard(way)) return;
     Route route = standard;
-    route.strategy = way.strategy, route.partition = way.partition;
+    route.strategy = way.way.strategy, route.partition = way.partition;
+    if (way.way.get != GetTuning{}) route.get = way.way.get;
     if (!fits(route)) continue;
     choice.route = route;
     return;
@@ -83,15 +89,15 @@ void explain(Choice& choice, const std::string& why) {
   choice.reasons.push_back(
       fmt::format("{}: {}, for the widths of this run:", way_name(choice.route), why));
   for (const Alternative& a : choice.alternatives)
-    choice.reasons.push_back(line_of(way_name(a.strategy, a.partition), a.ms));
+    choice.reasons.push_back(line_of(way_name(a.way.strategy, a.partition, a.way.get), a.ms));
 }
 
-using Ways = std::map<std::pair<PartitionScheme, Strategy>, TimesByWidth>;
+using Ways = std::map<std::pair<PartitionScheme, TrialWay>, TimesByWidth>;
 
 // Leaves the times at widths at which the standard way was measured, too, so that no way is
 // compared with a guess. Returns false if there are none, but the standard way can be gone.
 bool leave_comparable(const RouteQuestion& q, const Fits& fits, Ways& ways) {
-  const auto found = ways.find({q.route.partition, q.route.strategy});
+  const auto found = ways.find({q.route.partition, {q.route.strategy}});
   if (found == ways.end()) return !fits(q.route);
   const TimesByWidth standard = found->second;
   for (auto& [way, times] : ways)
@@ -106,8 +112,9 @@ bool by_aggregations(const RouteQuestion& q, const std::vector<MeasuredRoute>& k
   Ways ways;
   for (const MeasuredRoute& one : kept)
     if (one.kind.model.empty() && one.kind.transport == q.route.transport &&
-        one.kind.wire == q.route.wire && answers(q, one.way.strategy, one.partition))
-      ways[{one.partition, one.way.strategy}][one.kind.widths.front()] = one.ms;
+        one.kind.wire == q.route.wire && answers(q, one.way.strategy, one.partition) &&
+        (one.way.get == GetTuning{} || (q.open_settings && q.route.gpu)))
+      ways[{one.partition, one.way}][one.kind.widths.front()] = one.ms;
   if (ways.empty()) return false;
   if (!leave_comparable(q, fits, ways)) {
     choice.reasons.push_back(
@@ -125,6 +132,9 @@ bool by_aggregations(const RouteQuestion& q, const std::vector<MeasuredRoute>& k
   take_fastest(
       choice, [](const Alternative&) { return kWorthwhile; }, [](const Route&) { return true; });
   explain(choice, "by the times that plait tune measured");
+  if (choice.route.gets_on_gpus() && !q.open_settings && q.route.get != GetTuning{})
+    choice.reasons.emplace_back(
+        "settings of strategy get are as asked for; times are of the default ones");
   return true;
 }
 
@@ -156,10 +166,11 @@ bool by_trials(const RouteQuestion& q, const std::vector<MeasuredRoute>& kept, C
 
 // Takes the standard strategy in the place of one that was measured but has no memory now.
 void take_what_fits(const RouteQuestion& q, const Fits& fits, Choice& choice) {
-  if (choice.route.strategy == q.route.strategy || fits(choice.route)) return;
+  const bool same = choice.route.strategy == q.route.strategy && choice.route.get == q.route.get;
+  if (same || fits(choice.route)) return;
   choice.reasons.push_back(fmt::format("{} does not fit in memory: strategy {}",
                                        way_name(choice.route), to_string(q.route.strategy)));
-  choice.route.strategy = q.route.strategy;
+  choice.route.strategy = q.route.strategy, choice.route.get = q.route.get;
   choice.passes = 0;
 }
 
@@ -191,7 +202,7 @@ void by_prediction(const RouteQuestion& q, const Counts& counts, const Fits& fit
   const auto add = [&](PartitionScheme scheme, const PartitionQuality& quality) {
     for (const Strategy strategy : {Strategy::pipelined, Strategy::partial})
       if (answers(q, strategy, scheme))
-        ways.push_back({strategy, scheme, 1e3 * predicted(q, strategy, quality, profile)});
+        ways.push_back({{strategy}, scheme, 1e3 * predicted(q, strategy, quality, profile)});
   };
   const bool some_are_measured = !choice.reasons.empty();
   const PartitionScheme own = q.route.partition;
@@ -208,7 +219,7 @@ void by_prediction(const RouteQuestion& q, const Counts& counts, const Fits& fit
   }
   bool too_large = false;
   const auto margin = [&](const Alternative& a) {
-    return a.strategy != q.route.strategy ? kWorthwhilePrediction : kWorthwhilePartition;
+    return a.way.strategy != q.route.strategy ? kWorthwhilePrediction : kWorthwhilePartition;
   };
   take_fastest(choice, margin, [&](const Route& route) {
     const bool fit = fits(route);
@@ -253,6 +264,10 @@ std::vector<TrialWay> trial_ways(const RouteQuestion& q, const Route& own, const
 
 }  // namespace
 
+bool has_open_part(const RouteQuestion& q) {
+  return q.open_strategy || q.open_partition || (q.open_settings && q.route.gets_on_gpus());
+}
+
 RunKind kind_of(const RouteQuestion& q) {
   return {.model = q.model,
           .widths = q.widths,
@@ -267,7 +282,7 @@ Choice choose(const RouteQuestion& q, const MeasuredRoutes& kept, const Counts& 
   if (q.ranks == 1) {
     choice.reasons = {"one rank: nothing moves between ranks"};
     choice.untried = "one rank moves no rows";
-  } else if (!q.open_strategy && !q.open_partition) {
+  } else if (!has_open_part(q)) {
     choice.reasons = {way_name(q.route) + ": as asked for"};
   } else if (by_aggregations(q, kept.routes, fits, choice) || by_trials(q, kept.routes, choice)) {
     take_what_fits(q, fits, choice);
@@ -278,7 +293,8 @@ Choice choose(const RouteQuestion& q, const MeasuredRoutes& kept, const Counts& 
       by_prediction(q, counts, fits, profile, choice);
     else if (choice.reasons.empty())
       choice.reasons = {way_name(q.route) +
-                        (q.route.wire == DType::f32
+                        (!q.open_strategy && !q.open_partition ? ": as asked for"
+                         : q.route.wire == DType::f32
                              ? ": nothing was measured for this graph; see plait tune"
                              : ": plait tune measures no rows that cross as less than fp32")};
     if (q.open_strategy) choice.trials = trial_ways(q, choice.route, counts, profile);

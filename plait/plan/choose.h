@@ -13,11 +13,12 @@
 
 namespace plait {
 
-// A run whose route may have an open part: the strategy, the partition, or both.
+// A run whose route may have open parts: the strategy, the partition, and settings of strategy get.
 struct RouteQuestion {
   Route route;                 // with the standard choice in open parts
   bool open_strategy = false;  // any strategy will do
   bool open_partition = false;
+  bool open_settings = false;  // of strategy get on GPUs: none was given
   int ranks = 1;
   std::vector<std::uint64_t> widths = {};  // of rows, in floats, one per aggregation
   bool rows = false;                       // rows themselves must come to edges, as require_rows()
@@ -30,12 +31,14 @@ struct RouteQuestion {
 // RouteQuestion::times that repay the search for any partition.
 constexpr double kOften = 1e12;
 
+// Tells whether a measurement can change the route.
+bool has_open_part(const RouteQuestion& question);
 // Returns the kind of run that the question asks for.
 RunKind kind_of(const RouteQuestion& question);
 
 // One way that answers a question, and the time of one aggregation at each width, added.
 struct Alternative {
-  Strategy strategy;
+  TrialWay way;
   PartitionScheme partition;
   double ms;
 };
@@ -56,7 +59,8 @@ struct Choice {
 //   - times of y = A x, between whose widths times are interpolated; beyond them they are taken to
 //     grow with the width. Rows that cross as less than fp32 were not measured. Ways are compared
 //     with the standard way, by the widths at which both were measured: if it was not measured,
-//     these times decide only where there is no memory for it;
+//     these times decide only where there is no memory for it. Where settings of strategy get are
+//     open, each set that was measured is a way of its own, else all times are of the default ones;
 //   - the way that stayed when a training of the question's kind tried several. If predictions
 //     choose the partition (on GPUs, if it is open), the training may have been on any; then the
 //     fastest is taken;

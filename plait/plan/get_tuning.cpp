@@ -150,4 +150,35 @@ std::span<const GetParameter> get_parameters() {
   return kParameters;
 }
 
+std::vector<GetChange> changes_of(const GetTuning& tuning) {
+  std::vector<GetChange> changes;
+  GetTuning made;  // with the changes so far, as remote-ps is ps by default
+  for (const GetParameter& p : get_parameters()) {
+    std::string value = p.show(tuning);
+    if (value == p.show(made)) continue;
+    p.set(made, value);
+    changes.push_back({std::string(p.name), std::move(value)});
+  }
+  return changes;
+}
+
+GetTuning with_changes(const std::vector<GetChange>& changes) {
+  GetTuning tuning;
+  const auto all = get_parameters();
+  for (const GetChange& change : changes) {
+    const auto found = std::ranges::find(all, change.name, &GetParameter::name);
+    require<UsageError>(found != all.end(), "strategy get has no setting '{}'", change.name);
+    found->set(tuning, change.value);
+  }
+  require_in_range(tuning);
+  return tuning;
+}
+
+std::string changes_text(const GetTuning& tuning) {
+  std::string text;
+  for (const GetChange& change : changes_of(tuning))
+    text += fmt::format(", {} {}", change.name, change.value);
+  return text;
+}
+
 }  // namespace plait

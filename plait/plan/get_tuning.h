@@ -3,11 +3,13 @@
 #pragma once
 
 #include <algorithm>
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace plait {
 
@@ -60,7 +62,7 @@ struct GetTuning {
   std::uint32_t remote() const { return remote_ps.value_or(ps); }
   // Returns the neighbours of the smaller groups, local or remote, that are full.
   std::uint32_t least_neighbours() const { return std::min(ps, remote()); }
-  friend bool operator==(const GetTuning&, const GetTuning&) = default;
+  friend auto operator<=>(const GetTuning&, const GetTuning&) = default;
 };
 
 // Throws a UsageError that names the setting and its range if a number is out of range, or if
@@ -83,5 +85,17 @@ struct GetParameter {
 // Returns the table of all settings. Its texts have the names that setting() gives at the first
 // call.
 std::span<const GetParameter> get_parameters();
+
+// A setting that differs from its default: its name, and its value as GetParameter::set takes it.
+struct GetChange {
+  std::string name, value;
+};
+// Returns the changes that make these settings of the default ones.
+std::vector<GetChange> changes_of(const GetTuning& tuning);
+// Returns the settings that the changes make. Throws a UsageError for a setting that is none, and
+// as require_in_range().
+GetTuning with_changes(const std::vector<GetChange>& changes);
+// Returns the changes as text that goes on with a comma: ", ps 32, dist 4"; empty for none.
+std::string changes_text(const GetTuning& tuning);
 
 }  // namespace plait

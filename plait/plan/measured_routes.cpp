@@ -17,8 +17,14 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kRoutesForm = 4;  // of the file
+constexpr int kRoutesForm = 5;  // of the file
 constexpr const char* kNone = "an entry is no measurement";
+
+json changes_to_json(const GetTuning& tuning) {
+  json changes = json::object();
+  for (const GetChange& change : changes_of(tuning)) changes[change.name] = change.value;
+  return changes;
+}
 
 json to_json(const MeasuredRoute& route) {
   return {{"model", route.kind.model},
@@ -29,6 +35,7 @@ json to_json(const MeasuredRoute& route) {
           {"partition", to_string(route.partition)},
           {"strategy", to_string(route.way.strategy)},
           {"passes", route.way.passes},
+          {"get", changes_to_json(route.way.get)},
           {"ms", route.ms}};
 }
 
@@ -47,6 +54,14 @@ std::vector<std::uint64_t> widths_of(const json& list) {
   return widths;
 }
 
+// Throws json::exception or Error for changes of settings that are none.
+GetTuning settings_of(const json& changes) {
+  require(changes.is_object(), kNone);
+  std::vector<GetChange> all;
+  for (const auto& [name, value] : changes.items()) all.push_back({name, value.get<std::string>()});
+  return with_changes(all);
+}
+
 // Throws json::exception or Error for an entry that is none.
 MeasuredRoute route_of(const json& entry) {
   const MeasuredRoute route{
@@ -57,13 +72,21 @@ MeasuredRoute route_of(const json& entry) {
                .wire = parse_wire(entry.at("wire").get<std::string>())},
       .partition = parse_partition_scheme(entry.at("partition").get<std::string>()),
       .way = {.strategy = parse_strategy(entry.at("strategy").get<std::string>()),
-              .passes = whole<int>(entry.at("passes"))},
+              .passes = whole<int>(entry.at("passes")),
+              .get = settings_of(entry.at("get"))},
       .ms = entry.at("ms").get<double>()};
   const RunKind& kind = route.kind;
   require((!kind.model.empty() || (kind.widths.size() == 1 && kind.widths.front() > 0)) &&
               route.way.strategy != Strategy::automatic && route.way.passes <= kMostPasses &&
               route.ms > 0 && std::isfinite(route.ms),
           kNone);
+  require(route.way.get == GetTuning{} || route.way.strategy == Strategy::get, kNone);
+  // Settings that no run on GPUs can have would end it.
+  if (route.way.strategy == Strategy::get)
+    resolved({.strategy = Strategy::get,
+              .transport = kind.transport,
+              .gpu = true,
+              .get = route.way.get});
   return route;
 }
 

@@ -66,9 +66,9 @@ MeasuredRoutes read_measured_routes(const std::string& folder, const MeasuredKey
 // Both make the folder, and throw Error if the file of a key cannot be written. With an empty
 // folder they do nothing. The first leaves the file as it is.
 void check_measured_routes(const std::string& folder, const MeasuredKey& key);
-// Keeps measurements: each of y = A x in the place of an earlier one of the same way, partition and
-// width; those of a training in the place of all earlier ones of its kind on its partition. All
-// others of the key stay.
+// Keeps measurements: each of y = A x in the place of an earlier one of the same way, with the
+// same settings of strategy get, partition and width; those of a training in the place of all
+// earlier ones of its kind on its partition. All others of the key stay.
 void keep_measured_routes(const std::string& folder, const MeasuredKey& key,
                           const std::vector<MeasuredRoute>& routes);
 

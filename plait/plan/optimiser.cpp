@@ -9,9 +9,9 @@
 namespace plait {
 
 std::string name_of(const TrialWay& way) {
-  if (way.passes == 0) return fmt::format("strategy {}", to_string(way.strategy));
-  return fmt::format("strategy {}, {} pass{}", to_string(way.strategy), way.passes,
-                     way.passes == 1 ? "" : "es");
+  std::string name = fmt::format("strategy {}{}", to_string(way.strategy), changes_text(way.get));
+  if (way.passes > 0) name += fmt::format(", {} pass{}", way.passes, way.passes == 1 ? "" : "es");
+  return name;
 }
 
 std::vector<double> equal_shares(int passes) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "plait/plan/get_tuning.h"
 #include "plait/plan/strategy.h"
 
 namespace plait {
@@ -24,11 +25,12 @@ struct TrialWay {
   // For pipelined and partial on GPUs: the equal parts of the halo at which passes end; 0: as
   // halo_schedule.h decides.
   int passes = 0;
+  GetTuning get = {};  // for strategy get on GPUs
 
-  friend bool operator==(const TrialWay&, const TrialWay&) = default;
+  friend auto operator<=>(const TrialWay&, const TrialWay&) = default;
 };
 
-// Returns the ways' name: "strategy pipelined, 3 passes".
+// Returns the way's name: "strategy pipelined, 3 passes", or "strategy get, ps 32".
 std::string name_of(const TrialWay& way);
 // Returns the shares of the halo at which so many equal passes end (GpuTuning::pass_shares); none
 // for 0.

@@ -135,6 +135,77 @@ TEST(Choose, TakesNoWayThatTheRunCannotGo) {
   EXPECT_TRUE(chosen(cpu, measured).alternatives.empty());
 }
 
+// A measurement of y = A x by strategy get with these settings.
+MeasuredRoute sum_by(const GetTuning& get, PartitionScheme partition, std::uint64_t width,
+                     double ms) {
+  MeasuredRoute one = sum(Strategy::get, partition, width, ms);
+  one.way.get = get;
+  return one;
+}
+
+TEST(ChooseSettings, TakesThoseThatWereMeasuredToBeTheFastest) {
+  const GetTuning few{.ps = 4}, many{.ps = 64, .dist = 1, .dw = 8};
+  RouteQuestion q = open_question(true, {64});
+  q.open_settings = true;
+  const Routes measured{sum(Strategy::pipelined, kEdges, 64, 4),
+                        sum(Strategy::get, kEdges, 64, 9),
+                        sum(Strategy::pipelined, kEdges, 16, 2),
+                        sum(Strategy::get, kEdges, 16, 9),
+                        sum_by(few, kEdges, 64, 5),
+                        sum_by(few, kEdges, 16, 1),
+                        sum_by(many, kEdges, 64, 3),
+                        sum_by(many, kEdges, 16, 3)};
+  const Choice wide = chosen(q, measured);
+  EXPECT_EQ(wide.route.strategy, Strategy::get);
+  EXPECT_EQ(wide.route.get, many);
+  EXPECT_EQ(wide.alternatives.size(), 4u);
+  EXPECT_EQ(wide.reasons.at(0),
+            "strategy get, partition edges, ps 64, dist 1, dw 8: by the times "
+            "that plait tune measured, for the widths of this run:");
+  q.widths = {16};
+  EXPECT_EQ(chosen(q, measured).route.get, few);
+  // As the only open part, too; then the default settings are what others are compared with.
+  q.route.strategy = Strategy::get, q.open_strategy = q.open_partition = false;
+  EXPECT_EQ(chosen(q, measured).route.get, few);
+  EXPECT_EQ(chosen(q, {sum_by(few, kEdges, 16, 1)}).route.get, GetTuning{});
+  EXPECT_EQ(chosen(q, {}).reasons.at(0), "strategy get, partition edges: as asked for");
+  // Settings that are hardly faster are not worth it.
+  EXPECT_EQ(chosen(q, {sum(Strategy::get, kEdges, 16, 1), sum_by(few, kEdges, 16, 0.98)}).route.get,
+            GetTuning{});
+  // What has no memory now gives way to the default settings.
+  EXPECT_EQ(chosen(q, measured, {}, [](const Route& r) { return r.get.ps != 4; }).route.get,
+            GetTuning{});
+}
+
+TEST(ChooseSettings, LeavesThoseThatWereGiven) {
+  const GetTuning given{.ps = 2}, other{.ps = 32};
+  RouteQuestion q = open_question(true, {64});
+  q.route.strategy = Strategy::get, q.route.get = given, q.open_strategy = false;
+  const Routes measured{sum(Strategy::get, kEdges, 64, 9), sum_by(other, kEdges, 64, 1),
+                        sum(Strategy::get, kClusters, 64, 8), sum_by(given, kClusters, 64, 20)};
+  const Choice choice = chosen(q, measured);
+  EXPECT_EQ(choice.route.get, given);
+  EXPECT_EQ(choice.route.partition, kClusters);  // by the times of the default settings
+  EXPECT_EQ(choice.alternatives.size(), 2u);
+  EXPECT_EQ(choice.reasons.back(),
+            "settings of strategy get are as asked for; times are of the default ones");
+  RouteQuestion defaults = q;
+  defaults.route.get = {};
+  EXPECT_EQ(chosen(defaults, measured).reasons.size(), 3u);  // the way, and two times
+  q.open_partition = false;
+  EXPECT_EQ(chosen(q, measured).reasons,
+            std::vector<std::string>{"strategy get, partition edges, ps 2: as asked for"});
+}
+
+TEST(ChooseSettings, AreNotOnTheCpu) {
+  RouteQuestion q = open_question(false, {64});
+  q.open_settings = true;
+  const Choice choice =
+      chosen(q, {sum(Strategy::bulk, kEdges, 64, 9), sum_by({.ps = 4}, kEdges, 64, 1)});
+  EXPECT_EQ(choice.route.strategy, Strategy::bulk);
+  EXPECT_EQ(choice.alternatives.size(), 1u);
+}
+
 // A way that takes long would otherwise be the fastest that was measured.
 TEST(Choose, TakesNoMeasuredWayWithoutATimeOfTheStandardOne) {
   const RouteQuestion q = open_question(false, {64});

@@ -105,6 +105,26 @@ TEST(GetTuning, RoutesOnGpusHaveNumbersInRange) {
   EXPECT_NO_THROW(resolved(route({.dw = 1})));
 }
 
+TEST(GetTuning, IsWhatItsChangesMake) {
+  EXPECT_TRUE(changes_of({}).empty());
+  const GetTuning all{.ps = 32,
+                      .remote_ps = GetTuning::kWholeRow,
+                      .dist = 4,
+                      .wpb = 8,
+                      .asynchronous = true,
+                      .interleave = false,
+                      .read_by = ReadBy::block,
+                      .dw = 16,
+                      .sums = GroupSums::atomic};
+  EXPECT_EQ(with_changes(changes_of(all)), all);
+  EXPECT_EQ(changes_of(all).size(), 9u);
+  EXPECT_EQ(changes_text({.ps = 8, .dw = 4}), ", ps 8, dw 4");  // remote groups have 8, too
+  EXPECT_EQ(changes_text({.remote_ps = 16}), "");               // as ps
+  EXPECT_THROW(with_changes({{"luck", "1"}}), UsageError);
+  EXPECT_THROW(with_changes({{"ps", "0"}}), UsageError);
+  EXPECT_THROW(with_changes({{"dw", "2"}, {"read-by", "thread"}}), UsageError);
+}
+
 TEST(GetTuning, DeviceFunctionsReadMemoryOfNvshmemOnGpus) {
   Route route{.strategy = Strategy::get,
               .transport = DeviceTransport::nvshmem,

@@ -57,6 +57,39 @@ TEST_F(MeasuredRoutesTest, ReadsWhatWasKept) {
   EXPECT_EQ(read_measured_routes(folder_, key_).routes, (std::vector{routes_[1], again}));
 }
 
+TEST_F(MeasuredRoutesTest, KeepsEachSetOfSettings) {
+  const GetTuning few{.ps = 4, .remote_ps = 8, .dw = 16}, whole{.ps = GetTuning::kWholeRow};
+  const auto get = [](const GetTuning& settings, double ms) {
+    return MeasuredRoute{
+        {.widths = {64}}, PartitionScheme::edges, {Strategy::get, 0, settings}, ms};
+  };
+  keep_measured_routes(folder_, key_, {get({}, 3), get(few, 2), get(whole, 1)});
+  keep_measured_routes(folder_, key_, {get(few, 5)});
+  EXPECT_EQ(read_measured_routes(folder_, key_).routes,
+            (std::vector{get({}, 3), get(whole, 1), get(few, 5)}));
+}
+
+TEST_F(MeasuredRoutesTest, UsesNoSettingsThatNoRunCanHave) {
+  const GetTuning settings{.ps = GetTuning::kWholeRow, .dw = 2};
+  keep_measured_routes(
+      folder_, key_, {{{.widths = {64}}, PartitionScheme::edges, {Strategy::get, 0, settings}, 1}});
+  const std::string good = text();
+  const auto expect_note = [&](const char* part, const char* other, const char* end) {
+    replace(part, other);
+    const MeasuredRoutes found = read_measured_routes(folder_, key_);
+    EXPECT_TRUE(found.routes.empty()) << other;
+    EXPECT_NE(found.note.find(end), std::string::npos) << found.note;
+    put(good);
+  };
+  expect_note("\"none\"", "\"513\"", "is '513', which is not 1 to 512 or none");
+  expect_note("\"none\"", "4", "it is damaged");
+  expect_note("\"dw\"", "\"luck\"", "strategy get has no setting 'luck'");
+  expect_note("\"ps\": \"none\"", "\"read-by\": \"block\"", "is for rows that warps read");
+  expect_note("\"dw\": \"2\"", "\"read-with\": \"nvshmem\"", "reads memory of NVSHMEM alone");
+  expect_note("\"get\": {", "\"other\": {", "it is damaged");
+  expect_note("\"strategy\": \"get\"", "\"strategy\": \"bulk\"", "an entry is no measurement");
+}
+
 TEST_F(MeasuredRoutesTest, LosesNothingThatIsKeptAtOnce) {
   keep_measured_routes(folder_, key_, routes_);
   const auto trial = [](std::uint64_t width) {
