@@ -31,7 +31,8 @@ Layout decided_layout(World& world, const Session& session, GraphRun& run) {
 
 void add_explain_option(CLI::App* command, Session& session) {
   command->add_flag("--explain", session.explain,
-                    "Say on stderr which strategy and partition were chosen, and why");
+                    "Say on stderr which strategy, partition and settings of strategy get were "
+                    "chosen, and why");
   command->get_option("--strategy")
       ->description(
           "Strategy that moves remote rows to where they are summed; auto: the fastest "

@@ -29,7 +29,8 @@ struct Options {
   Route standard;  // of a run for which nothing was measured
   BenchEffort effort{.repetitions = 5};
   bool dry = false;
-  std::string plot;  // path of the heat map; empty: none
+  bool settings = false;  // search those of strategy get, too
+  std::string plot;       // path of the heat map; empty: none
 };
 
 // Throws UsageError for words that are none.
@@ -55,6 +56,7 @@ class Tuning {
                 .question = {.route = o.standard,
                              .open_strategy = true,
                              .open_partition = true,
+                             .open_settings = o.settings,
                              .ranks = world.size(),
                              .times = kOften},
                 .measured = {},
@@ -67,6 +69,9 @@ class Tuning {
     });
     if (world_.rank() == 0) predictor_.emplace(dataset_.graph, world_.size(), session_);
     const std::vector<Strategy> tried = worthwhile_strategies(world_, o_.standard);
+    require<UsageError>(!o_.settings || std::ranges::find(tried, Strategy::get) != tried.end(),
+                        "--settings searches settings of strategy get, which needs GPUs that reach "
+                        "each other's memory");
     for (const PartitionScheme scheme : partitions_of(o_)) {
       const Partition partition = shared_partition(world_, dataset_, scheme, session_.seed);
       if (world_.rank() == 0)
@@ -77,7 +82,10 @@ class Tuning {
             fmt::format("measuring {} with {}", to_string(scheme), to_string(strategy)));
         Route route = o_.standard;
         route.strategy = strategy, route.partition = scheme;
-        measure(partition, route);
+        if (o_.settings && strategy == Strategy::get)
+          search(partition, route);
+        else
+          take(route, measure(partition, route));
       }
     }
     if (world_.rank() != 0) return;
@@ -88,9 +96,44 @@ class Tuning {
   }
 
  private:
-  void measure(const Partition& partition, const Route& route) {
+  // Takes the times of the default settings, and of those that are the fastest at a width.
+  void search(const Partition& partition, Route route) {
+    const GetTuning first = route.get;
+    std::vector<SettingsTrial> tried =
+        search_settings(first, std::ranges::max(o_.widths), [&](const GetTuning& settings) {
+          route.get = settings;
+          return measure(partition, route);
+        });
+    route.get = first;
+    take(route, tried.front());
+    std::vector<std::size_t> fastest = fastest_settings(tried);
+    take_each_once(fastest);
+    for (const std::size_t one : fastest) {
+      if (one == 0) continue;
+      route.get = tried[one].settings;
+      take(route, tried[one]);
+    }
+    result_.settings.push_back({route.partition, std::move(tried)});
+  }
+
+  // Notes the times of a way, or why it has none.
+  void take(const Route& route, const SettingsTrial& found) {
+    refusal_ = found.ms.empty() ? found.left_out : refusal_;
+    for (std::size_t w = 0; w < found.ms.size(); ++w) {
+      result_.measured.push_back({.kind = {.widths = {o_.widths[w]}, .transport = route.transport},
+                                  .partition = route.partition,
+                                  .way = {route.strategy, 0, route.get},
+                                  .ms = found.ms[w]});
+      if (world_.rank() == 0)
+        result_.predicted_ms.push_back(
+            predictor_->milliseconds(route, result_.counts.at(route.partition), o_.widths[w]));
+    }
+  }
+
+  // Times a way at all widths, or says why it does not fit.
+  SettingsTrial measure(const Partition& partition, const Route& route) {
     const ExchangeOptions options{.route = route, .shards = {.transposed = false}};
-    std::vector<MeasuredRoute> times;
+    SettingsTrial found{route.get, {}, {}};
     try {
       require_run_fits(world_, dataset_.graph, dataset_.symmetric, partition,
                        {.route = route, .shards = options.shards, .widths = o_.widths},
@@ -118,19 +161,13 @@ class Tuning {
               pause;  // the times are kept, and on GPUs phases would make them longer
           return bench->time_steps(o_.effort);
         });
-        times.push_back({.kind = {.widths = {width}, .transport = route.transport},
-                         .partition = route.partition,
-                         .way = {route.strategy},
-                         .ms = steps.median()});
+        found.ms.push_back(steps.median());
       }
-      result_.measured.insert(result_.measured.end(), times.begin(), times.end());
-      if (world_.rank() == 0)
-        for (const std::uint64_t width : o_.widths)
-          result_.predicted_ms.push_back(
-              predictor_->milliseconds(route, result_.counts.at(route.partition), width));
     } catch (const DoesNotFitError& error) {  // on all ranks
-      refusal_ = error.what();
+      found.ms.clear();
+      found.left_out = error.what();
     }
+    return found;
   }
 
   json to_json() const {
@@ -138,6 +175,7 @@ class Tuning {
             {"ranks", world_.size()},
             {"device", device_name(session_)},
             {"rows", rows_to_json(result_)},
+            {"settings", settings_to_json(result_)},
             {"chosen", chosen_to_json(result_)},
             {"plot", o_.plot.empty() ? json(nullptr) : json(o_.plot)},
             {"kept", folder_.empty() ? json(nullptr) : json(measured_routes_path(folder_, key_))}};
@@ -189,6 +227,10 @@ void add_tune(CLI::App& app, Session& session) {
   command->add_option("--repetitions", o->effort.repetitions, "Repetitions of each measurement")
       ->check(in_range(1, 10000))
       ->capture_default_str();
+  command->add_flag("--settings", o->settings,
+                    "Also search for the fastest settings of strategy get: --ps, --dist, --wpb and "
+                    "--dw are doubled or halved, one after the other, as long as that makes steps "
+                    "faster. Later runs take them if they name no setting");
   command->add_flag("--dry-run", o->dry, "Print the times without keeping them");
   as_output(session, command->add_option("--plot", o->plot,
                                          "Heat map of the times to write (SVG): one row per "
@@ -198,12 +240,15 @@ void add_tune(CLI::App& app, Session& session) {
       ->capture_default_str();
   add_timeout_options(command, session);
   add_profile_options(command, session);
-  group_options(command, {{"Measurement",
-                           {"--widths", "--partitions", "--repetitions", "--dry-run", "--plot"}},
-                          {"GPUs and ranks", {"--seed"}}});
+  group_options(
+      command,
+      {{"Measurement",
+        {"--widths", "--partitions", "--settings", "--repetitions", "--dry-run", "--plot"}},
+       {"GPUs and ranks", {"--seed"}}});
   add_examples(command,
                "  plait tune products.plait --gpus 4\n"
                "  plait tune products.plait --gpus 4 --widths 3,16,64,256 --plot times.svg\n"
+               "  plait tune products.plait --gpus 4 --settings --partitions edges\n"
                "  plait train products.plait --gpus 4 --explain  # chooses by what was measured");
 }
 

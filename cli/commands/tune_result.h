@@ -8,8 +8,15 @@
 #include "cli/cli.h"
 #include "plait/partition/quality.h"
 #include "plait/plan/choose.h"
+#include "plait/plan/settings_search.h"
 
 namespace plait::cli {
+
+// The search of settings of strategy get on one partition.
+struct SettingsSearched {
+  PartitionScheme partition;
+  std::vector<SettingsTrial> tried;
+};
 
 struct TuneResult {
   std::string graph;                                   // its name
@@ -19,10 +26,12 @@ struct TuneResult {
   std::vector<MeasuredRoute> measured;                 // all widths of a way side by side
   std::vector<std::optional<double>> predicted_ms;     // of each measurement, if there is a model
   std::map<PartitionScheme, PartitionQuality> counts;  // of the partitions
+  std::vector<SettingsSearched> settings = {};         // with --settings
 };
 
-// Returns `rows` and `chosen` of plait tune --json.
+// Returns `rows`, `settings` and `chosen` of plait tune --json.
 json rows_to_json(const TuneResult& result);
+json settings_to_json(const TuneResult& result);
 json chosen_to_json(const TuneResult& result);
 void print_times(const TuneResult& result);
 // Writes the heat map of the measured times.

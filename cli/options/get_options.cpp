@@ -48,6 +48,13 @@ json to_json(const GetTuning& tuning) {
   return all;
 }
 
+std::string options_text(const GetTuning& tuning) {
+  std::string text;
+  for (const GetChange& change : changes_of(tuning))
+    text += fmt::format("{}--{} {}", text.empty() ? "" : " ", change.name, change.value);
+  return text;
+}
+
 OptionGroup get_option_group() {
   OptionGroup group{"Strategy get on GPUs", {}};
   for (const GetParameter& p : get_parameters()) group.options.push_back(option_of(p));

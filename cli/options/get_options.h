@@ -18,6 +18,10 @@ void require_get(const CLI::App& command, bool used, const char* remedy);
 // Returns the settings in effect by the names of the options: numbers, or the words of the options.
 json to_json(const GetTuning& tuning);
 
+// Returns the options that make these settings, as the command line takes them: "--ps 32 --dist 4".
+// Empty for the default ones.
+std::string options_text(const GetTuning& tuning);
+
 // Returns the heading of these options in --help, and their names.
 OptionGroup get_option_group();
 

@@ -44,6 +44,7 @@ std::vector<OptionRule> all_rules() {
       {{"aggregate", "train", "infer", "bench model", "tune", "study", "doctor"},
        {"--gpu-timeout"},
        {gpus}},
+      {{"tune"}, {"--settings"}, {gpus}},
       {{"doctor"}, {"--timeout"}, {given("--measure")}},
       {{"bench aggregate"}, {"--transport", "--gpu-timeout", "--trace"}, {on_gpus}},
       {{"bench messages"}, {"--transport", "--gpu-timeout"}, {gpus}},

@@ -5,6 +5,7 @@ import xml.etree.ElementTree
 
 import numpy as np
 import pytest
+import xxhash
 
 from program import DOES_NOT_FIT, FAILED, USAGE, environment, run_by_hand
 
@@ -121,6 +122,63 @@ def test_aggregate_and_plan_choose_too(plait, communities, tuned, tmp_path):
     assert plait.json(*plan, **tuned[0])["arrays"] != plait.json(*plan)["arrays"]
 
 
+@pytest.fixture
+def settings_kept(plait, communities, tmp_path):
+    """The options of runs on two GPUs, which need not be there, by kept times of which get with --ps 1 is the fastest."""
+    env = environment(PLAIT_ROUTES=str(tmp_path / "routes"), CUDA_VISIBLE_DEVICES="")
+    found = plait.json("tune", communities, "--ranks", 2, "--widths", 8, "--partitions", "edges", "--repetitions", 1,
+                       env=env)
+    path = tmp_path / "routes" / found["kept"].rsplit("/", 1)[1]
+    kept = json.loads(path.read_text()) | {"device": "GPU"}
+    ways = (("pipelined", {}, 3), ("get", {}, 2.5), ("get", {"ps": "1"}, 1), ("get", {"ps": "none"}, 2))
+    one = kept["routes"][0]
+    kept["routes"] = [one | {"strategy": name, "get": settings, "ms": ms} for name, settings, ms in ways]
+    key = "\n".join([kept["graph"], "GPU", str(kept["ranks"]), str(kept["here"])])
+    named = path.with_name(f"{xxhash.xxh3_64_hexdigest(key.encode())}.json")
+    named.write_text(json.dumps(kept))
+    return {"env": env}, named
+
+
+def test_runs_take_kept_settings(plait, communities, settings_kept):
+    plan = ("plan", communities, "--gpus", 2, "--width", 8)
+    get = ("--partition", "edges", "--strategy", "get")
+
+    def arrays(*options, **keywords):
+        return plait.json(*plan, *options, **keywords)["arrays"]
+
+    kept, unkept = settings_kept[0], {"env": environment(CUDA_VISIBLE_DEVICES="")}
+    assert arrays(**kept) == arrays(*get, **kept) == arrays(*get, "--ps", 1, **unkept) != arrays(*get, **unkept)
+    lines = plait(*plan, "--explain", **kept).lines
+    assert lines[:5] == [
+        "plait: strategy get, partition edges, ps 1: by the times that plait tune measured, for the widths of this run:",
+        f"plait:   {'strategy get, partition edges, ps 1':<40}       1.000 ms",
+        f"plait:   {'strategy get, partition edges, ps none':<40}       2.000 ms",
+        f"plait:   {'strategy get, partition edges':<40}       2.500 ms",
+        f"plait:   {'strategy pipelined, partition edges':<40}       3.000 ms"]
+    # What the command line names stays, also one setting of several.
+    assert arrays(*get, "--ps", 8, **kept) == arrays(*get, "--ps", 8, **unkept)
+    assert arrays(*get, "--wpb", 4, **kept) == arrays(*get, **unkept)
+    assert plait(*plan, *get, "--wpb", 8, "--explain", **kept).lines[0] == (
+        "plait: strategy get, partition edges, wpb 8: as asked for")
+    pipelined = ("--strategy", "pipelined", "--partition", "edges")
+    assert arrays(*pipelined, **kept) == arrays(*pipelined, **unkept)
+
+
+@pytest.mark.parametrize("settings, why", [
+    ({"ps": "513"}, "--ps is '513', which is not 1 to 512 or none"), ({"luck": "1"}, "no setting 'luck'"),
+    ({"ps": 1}, "it is damaged"), (["ps"], "an entry is no measurement"),
+    ({"dw": "2", "read-by": "block"}, "--dw 2 is for rows that warps read"),
+    ({"read-with": "nvshmem"}, "--transport nvshmem")])
+def test_files_with_settings_that_are_none_decide_nothing(plait, communities, settings_kept, settings, why):
+    options, path = settings_kept
+    kept = json.loads(path.read_text())
+    kept["routes"][2]["get"] = settings
+    path.write_text(json.dumps(kept))
+    told = plait("plan", communities, "--gpus", 2, "--width", 8, "--partition", "edges", **options)
+    assert told.code == 0 and len(told.lines) == 1
+    assert told.err.startswith("plait: warning: ") and why in told.err
+
+
 def test_explanations(plait, communities, tuned):
     run = ("train", communities, "--epochs", 1, "--hidden", 8, "--explain", "--ranks")
     lines = plait(*run, 2, **tuned[0]).lines
@@ -164,6 +222,8 @@ def test_mistakes(plait, communities, tmp_path):
     plait.fails(USAGE, "tune", communities, "--ranks", 2, "--widths", 0)
     plait.fails(USAGE, "tune", communities, "--ranks", 2, "--transport", "nvshmem",
                 names=["--transport does nothing", "with --gpus"])
+    plait.fails(USAGE, "tune", communities, "--ranks", 2, "--settings",
+                names=["--settings does nothing", "it is read with --gpus"])
     path = tmp_path / "path.plait"
     plait.ok("generate", "path", "--vertices", 2**20, "-o", path)
     plait.fails(DOES_NOT_FIT, "tune", path, "--ranks", 2, "--widths", 2**20, names=["the aggregation"])
