@@ -51,7 +51,7 @@ class AppGraphHandle : public torch::CustomClassHolder {
       if (!run) run = process_owned((device_.is_cuda() ? app.on_gpu : app.on_cpu)(*graph_));
       try {
         run->run(settings);
-        return tensors_of(run->result());
+        return std::tuple(columns_of(app, *run), facts_of(*run));
       } catch (...) {
         run.reset();  // what a failed run has left is not gone on with
         throw;
@@ -82,21 +82,21 @@ class AppGraphHandle : public torch::CustomClassHolder {
     return settings;
   }
 
-  template <class T>
-  static at::Tensor tensor_of(std::span<const T> values) {
-    at::Tensor all =
-        at::empty({static_cast<std::int64_t>(values.size())}, c10::CppTypeToScalarType<T>::value);
-    std::ranges::copy(values, all.template mutable_data_ptr<T>());
-    return all;
-  }
-
-  std::tuple<Columns, Columns> tensors_of(const AppResult& result) const {
-    Columns columns, facts;
-    for (const AppColumn& column : result.columns)
+  Columns columns_of(const App& app, AppRun& run) const {
+    Columns columns;
+    std::vector<void*> places;
+    for (const AppColumnKind& column : app.columns) {
       columns.push_back(
-          std::visit([&](const auto& values) { return tensor_of(std::span(values)).to(device_); },
-                     column.values));
-    for (const AppFact& fact : result.facts)
+          at::empty({static_cast<std::int64_t>(graph_->own())},
+                    at::TensorOptions(device_).dtype(column.whole ? at::kLong : at::kDouble)));
+      places.push_back(columns.back().mutable_data_ptr());
+    }
+    run.write(places);
+    return columns;
+  }
+  static Columns facts_of(AppRun& run) {
+    Columns facts;
+    for (const AppFact& fact : run.facts())
       facts.push_back(std::visit(
           [](auto value) {
             if constexpr (std::is_same_v<decltype(value), std::uint64_t>)
@@ -105,7 +105,7 @@ class AppGraphHandle : public torch::CustomClassHolder {
               return at::scalar_tensor(value, at::kDouble);
           },
           fact.value));
-    return {columns, facts};
+    return facts;
   }
 
   World& world_;
@@ -137,8 +137,10 @@ c10::intrusive_ptr<AppGraphHandle> graph_for_apps(const at::Tensor& edge_index,
 std::string table_of_apps() {
   std::string table;
   for (const App& app : apps()) {
-    table += fmt::format("{}\t{}\t{}\t{}\n", app.name, app.summary, fmt::join(app.columns, " "),
-                         fmt::join(app.facts, " "));
+    table += fmt::format("{}\t{}\t", app.name, app.summary);
+    for (const AppColumnKind& column : app.columns)
+      table += fmt::format("{}{}", &column == app.columns.data() ? "" : " ", column.name);
+    table += fmt::format("\t{}\n", fmt::join(app.facts, " "));
     for (const AppOption& option : app.options)
       std::visit(
           [&](auto value) {

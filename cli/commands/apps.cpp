@@ -50,7 +50,9 @@ class AppCommand {
     });
     auto run = session_.gpus > 0 ? app_.on_gpu(*graph) : app_.on_cpu(*graph);
     in_phase("computing", [&] { time_runs(*run); });
-    AppResult result = in_phase("gathering results", [&] { return run->result(); });
+    AppResult result = in_phase("gathering results", [&]() -> AppResult {
+      return {.columns = run->columns(app_.columns), .facts = run->facts()};
+    });
     run.reset(), graph.reset();  // their memory is free for the results of all ranks
     if (!o_.out.empty() || o_.verify) gather_columns(world_, *partition_, result);
     on_all_or_none(world_, [&] {

@@ -3,8 +3,8 @@
 // Python come. Headers NAME.h have the algorithms, as templates over the operators of frontier/.
 #pragma once
 
+#include <bit>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -60,21 +60,33 @@ struct AppResult {
   std::vector<AppFact> facts;
 };
 
+// The name of a column, and whether its numbers are std::int64_t or double.
+struct AppColumnKind {
+  const char* name;
+  bool whole;
+};
+
 // An app on a graph that is placed: it runs any number of times.
 class AppRun {
  public:
   virtual ~AppRun() = default;
   // Collective. Finds the answer, which stays in the device's memory.
   virtual void run(const AppSettings& settings) = 0;
-  // Collective. Returns the answer of the last run(), with the columns of own rows.
-  virtual AppResult result() = 0;
+  // Collective. Returns what the last run() has found of the whole graph.
+  virtual std::vector<AppFact> facts() = 0;
+  // Writes its numbers of own rows to memory of the device, one place per column, and waits until
+  // they are there.
+  virtual void write(std::span<void* const> columns) = 0;
+  // Returns the numbers of own rows on the host.
+  virtual std::vector<AppColumn> columns(std::span<const AppColumnKind> kinds) = 0;
 };
 
 struct App {
   const char* name;
   const char* summary;  // a sentence: the answer
   std::vector<AppOption> options;
-  std::vector<const char*> columns, facts;  // their names, in order
+  std::vector<AppColumnKind> columns;
+  std::vector<const char*> facts;  // their names, in order
   // Throws UsageError for settings that this graph does not allow.
   void (*check)(const Dataset& dataset, const AppSettings& settings);
   // Collective. The graph outlives the result.
@@ -91,21 +103,72 @@ struct App {
 std::span<const App> apps();
 
 // Returns the run of an algorithm, a class template over the operators whose objects are made of
-// them and have the members of AppRun. A build without CUDA throws UsageError for GPUs.
+// them (RunOn). A build without CUDA throws UsageError for GPUs.
 template <template <class> class Algorithm>
 std::unique_ptr<AppRun> app_on_cpu(SpreadGraph& graph);
 template <template <class> class Algorithm>
 std::unique_ptr<AppRun> app_on_gpu(SpreadGraph& graph);
 
-// An algorithm with its operators.
+// Writes columns of own rows for RunOn. (CUDA's functors must not be made in a function whose
+// arguments are lambdas.)
+template <class Operators>
+struct ColumnWriter {
+  template <class T, class F>
+  struct WriteRow {
+    T* to;
+    F f;
+    PLAIT_HOST_DEVICE void operator()(std::uint64_t row) const { to[row] = f(row); }
+  };
+
+  const Operators& on;
+  std::span<void* const> places;  // by column
+
+  template <class F>
+  void operator()(std::size_t k, const F& f) const {
+    using T = decltype(f(std::uint64_t{}));
+    on.for_rows(on.view().own, WriteRow<T, F>{static_cast<T*>(places[k]), f});
+  }
+};
+
+// An algorithm with its operators. It has, beside run() and facts(), columns(put), which calls
+// put(k, f) for each column k with a functor f(row) that returns std::int64_t or double.
 template <template <class> class Algorithm, class Operators>
 class RunOn : public AppRun {
  public:
   explicit RunOn(SpreadGraph& graph) : operators_(graph), algorithm_(operators_) {}
   void run(const AppSettings& settings) override { algorithm_.run(settings); }
-  AppResult result() override { return algorithm_.result(); }
+  std::vector<AppFact> facts() override { return algorithm_.facts(); }
+  void write(std::span<void* const> columns) override {
+    algorithm_.columns(ColumnWriter<Operators>{operators_, columns});
+    operators_.wait();
+  }
+  std::vector<AppColumn> columns(std::span<const AppColumnKind> kinds) override {
+    const std::uint64_t own = operators_.view().own;
+    std::vector<typename Operators::template Values<std::uint64_t>> values;
+    std::vector<void*> places;
+    for (std::size_t k = 0; k < kinds.size(); ++k) {
+      values.push_back(operators_.template array<std::uint64_t>(own, 0));
+      places.push_back(values.back().data());
+    }
+    write(places);
+    std::vector<AppColumn> found;
+    for (std::size_t k = 0; k < kinds.size(); ++k) {
+      const std::vector<std::uint64_t> bits = operators_.first(values[k], own);
+      if (kinds[k].whole)
+        found.push_back({kinds[k].name, std::vector<std::int64_t>(bits.begin(), bits.end())});
+      else
+        found.push_back({kinds[k].name, doubles_of(bits)});
+    }
+    return found;
+  }
 
  private:
+  static std::vector<double> doubles_of(const std::vector<std::uint64_t>& bits) {
+    std::vector<double> values;
+    for (const std::uint64_t each : bits) values.push_back(std::bit_cast<double>(each));
+    return values;
+  }
+
   Operators operators_;
   Algorithm<Operators> algorithm_;
 };

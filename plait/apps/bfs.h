@@ -78,21 +78,26 @@ class Bfs {
     }
   }
 
-  AppResult result() {
-    const std::vector<std::uint64_t> keys = on_.first(keys_, view_.own);
-    std::vector<std::int64_t> depths(keys.size(), -1), parents(keys.size(), -1);
-    std::uint64_t reached = 0, deepest = 0;
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      if (keys[i] == PathKey::kNone) continue;
-      depths[i] = static_cast<std::int64_t>(path_.depth(keys[i]));
-      parents[i] = static_cast<std::int64_t>(path_.parent(keys[i]));
-      deepest = std::max(deepest, path_.depth(keys[i]));
-      ++reached;
-    }
+  std::vector<AppFact> facts() const {
+    const std::uint64_t* const key = keys_.data();
+    std::uint64_t reached = on_.sum(view_.own, [=] PLAIT_HOST_DEVICE(std::uint64_t row) {
+      return std::uint64_t{key[row] != PathKey::kNone};
+    });
     on_.world().all_reduce_sum(std::span(&reached, 1));
-    on_.world().all_reduce_max(std::span(&deepest, 1));
-    return {.columns = {{"distance", std::move(depths)}, {"parent", std::move(parents)}},
-            .facts = {{"source", source_}, {"reached", reached}, {"depth", deepest}}};
+    // The last step has reached nothing.
+    return {{"source", source_}, {"reached", reached}, {"depth", reached_.step() - 1}};
+  }
+
+  template <class Put>
+  void columns(const Put& put) const {
+    const std::uint64_t* const key = keys_.data();
+    const PathKey path = path_;
+    put(0, [=] PLAIT_HOST_DEVICE(std::uint64_t row) -> std::int64_t {
+      return key[row] == PathKey::kNone ? -1 : static_cast<std::int64_t>(path.depth(key[row]));
+    });
+    put(1, [=] PLAIT_HOST_DEVICE(std::uint64_t row) -> std::int64_t {
+      return key[row] == PathKey::kNone ? -1 : static_cast<std::int64_t>(path.parent(key[row]));
+    });
   }
 
   // Rows of the frontier offer the next depth to the rows at their outward edges.

@@ -73,7 +73,7 @@ std::vector<std::uint64_t> components_reference(const Dataset& dataset) {
 const App kComponents{.name = "components",
                       .summary = "Find for every vertex the least vertex that it is connected with",
                       .options = {},
-                      .columns = {"component"},
+                      .columns = {{"component", true}},
                       .facts = {"components", "largest"},
                       .check = [](const Dataset&, const AppSettings&) {},
                       .on_cpu = app_on_cpu<Components>,

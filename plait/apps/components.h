@@ -94,7 +94,7 @@ class Components {
         view_(on.view()),
         parents_(on.template slots<std::uint32_t>(0)),
         labels_(on.template slots<std::uint64_t>(0)),
-        least_(on.template slots<std::uint64_t>(0)),
+        sizes_(on.template slots<std::uint64_t>(0)),
         rest_(on.frontier(view_.all)) {}
 
   void run(const AppSettings&) {
@@ -103,29 +103,64 @@ class Components {
     if (on_.world().size() > 1) join_ranks();
   }
 
-  AppResult result() {
-    const std::vector<std::uint64_t> labels = on_.first(labels_, view_.own);
-    const std::vector<std::uint32_t> roots = on_.first(parents_, view_.own);
-    std::vector<std::uint64_t> sizes(view_.slots);  // by root
-    for (const std::uint32_t root : roots) ++sizes[root];
-    // A component belongs to the owner of its least vertex, which other ranks tell of its sizes.
+  std::vector<AppFact> facts() {
+    count_sizes();
+    const GraphView view = view_;
+    const std::uint64_t *const label = labels_.data(), *const size = sizes_.data();
+    std::uint64_t count = on_.sum(view_.own, [=] PLAIT_HOST_DEVICE(std::uint64_t row) {
+      return std::uint64_t{label[row] == view.number(row)};
+    });
+    on_.world().all_reduce_sum(std::span(&count, 1));
+    std::uint64_t largest = 0;
+    if (on_.world().size() == 1)
+      largest =
+          on_.greatest(view_.slots, [=] PLAIT_HOST_DEVICE(std::uint64_t s) { return size[s]; });
+    else
+      largest = largest_of_ranks();
+    return {{"components", count}, {"largest", largest}};
+  }
+
+  template <class Put>
+  void columns(const Put& put) const {
+    const std::uint64_t* const label = labels_.data();
+    put(0, [=] PLAIT_HOST_DEVICE(std::uint64_t row) -> std::int64_t {
+      return static_cast<std::int64_t>(label[row]);
+    });
+  }
+
+  // Counts the own rows of each tree, by its root. Most are in one tree, whose rows are the others.
+  void count_sizes() {
+    on_.fill(sizes_, std::uint64_t{0});
+    const std::uint32_t* const parent = parents_.data();
+    std::uint64_t* const size = sizes_.data();
+    const std::uint32_t most = frequent_root();
+    const std::uint64_t rest = on_.sum(view_.own, [=] PLAIT_HOST_DEVICE(std::uint64_t row) {
+      if (parent[row] == most) return std::uint64_t{0};
+      take_sum(size + parent[row], std::uint64_t{1});
+      return std::uint64_t{1};
+    });
+    if (view_.own > 0) on_.set(sizes_, most, view_.own - rest);
+  }
+
+  // Collective. A component belongs to the owner of its least vertex, which other ranks tell of
+  // their vertices.
+  std::uint64_t largest_of_ranks() {
+    const std::vector<std::uint64_t> labels = on_.first(labels_, view_.slots);
+    const std::vector<std::uint64_t> sizes = on_.first(sizes_, view_.slots);
     ComponentSizes mine;
-    for (std::size_t row = 0; row < labels.size(); ++row)
+    for (std::size_t row = 0; row < view_.own; ++row)
       if (labels[row] == on_.graph().partition().number(on_.world().rank(), row))
         mine.begin(labels[row]);
     mine.all_begun();
     std::vector<ComponentSizes::Part> others;
-    for (std::size_t row = 0; row < roots.size(); ++row)
-      if (const std::uint64_t size = std::exchange(sizes[roots[row]], 0); size > 0)
-        if (!mine.add({labels[row], size})) others.push_back({labels[row], size});
-    if (on_.world().size() > 1)
-      for (const auto& parts : gather_vectors(on_.world(), others))
-        for (const ComponentSizes::Part& part : parts) mine.add(part);
-    std::uint64_t count = mine.count(), largest = mine.largest();
-    on_.world().all_reduce_sum(std::span(&count, 1));
+    for (std::size_t root = 0; root < sizes.size(); ++root)
+      if (sizes[root] > 0 && !mine.add({labels[root], sizes[root]}))
+        others.push_back({labels[root], sizes[root]});
+    for (const auto& parts : gather_vectors(on_.world(), others))
+      for (const ComponentSizes::Part& part : parts) mine.add(part);
+    std::uint64_t largest = mine.largest();
     on_.world().all_reduce_max(std::span(&largest, 1));
-    return {.columns = {{"component", std::vector<std::int64_t>(labels.begin(), labels.end())}},
-            .facts = {{"components", count}, {"largest", largest}}};
+    return largest;
   }
 
   // Joins slots by the edges of own rows, and makes all slots children of their roots.
@@ -160,9 +195,9 @@ class Components {
   void label_trees() {
     const std::uint32_t* const parent = parents_.data();
     const GraphView view = view_;
-    std::uint64_t* const least = least_.data();
+    std::uint64_t* const least = sizes_.data();
     std::uint64_t* const label = labels_.data();
-    on_.fill(least_, ~std::uint64_t{0});
+    on_.fill(sizes_, ~std::uint64_t{0});
     on_.for_rows(view_.slots, [=] PLAIT_HOST_DEVICE(std::uint64_t s) {
       const std::uint64_t number = view.number(s);
       if (number < load(least + parent[s])) take_min(least + parent[s], number);
@@ -211,7 +246,7 @@ class Components {
     const std::uint64_t *const before = from.data(), *const after = to.data();
     const std::uint64_t count = joined.labels.size();
     std::uint64_t* const label = labels_.data();
-    on_.for_rows(view_.own, [=] PLAIT_HOST_DEVICE(std::uint64_t row) {
+    on_.for_rows(view_.slots, [=] PLAIT_HOST_DEVICE(std::uint64_t row) {
       std::uint64_t low = 0;
       for (std::uint64_t high = count; low < high;) {
         const std::uint64_t middle = (low + high) / 2;
@@ -254,8 +289,10 @@ class Components {
  private:
   const Operators& on_;
   const GraphView view_;
-  typename Operators::template Values<std::uint32_t> parents_;         // by slot
-  typename Operators::template Values<std::uint64_t> labels_, least_;  // by slot
+  typename Operators::template Values<std::uint32_t> parents_;  // by slot
+  typename Operators::template Values<std::uint64_t> labels_;   // by slot
+  // By root: the least number of its tree while labels are found, then its own rows.
+  typename Operators::template Values<std::uint64_t> sizes_;
   typename Operators::Frontier rest_;
 };
 

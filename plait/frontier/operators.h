@@ -15,7 +15,9 @@
 //   set(values, i, value)       changes one value
 //   get(values, i)              returns one value
 //   for_rows(count, f)          f(i) for every i below `count`
-//   sum(count, f)               the sum of f(i), of unsigned integers; on this rank
+//   sum(count, f)               the sum of f(i), of std::uint64_t; on this rank
+//   greatest(count, f)          the greatest f(i), or 0 if there is none
+//   wait()                      returns when the work so far is done
 //   pull(values)                collective: halo slots take the values of their owners
 //   frontier(edges)             an empty frontier, whose rows have these edges
 //

@@ -85,6 +85,20 @@ class CpuOperators {
     return sum;
   }
 
+  template <class F>
+  std::uint64_t greatest(std::uint64_t count, const F& f) const {
+    std::atomic<std::uint64_t> greatest{0};
+    parallel_blocks(count, kRows, [&](std::uint64_t begin, std::uint64_t end) {
+      std::uint64_t mine = 0;
+      for (std::uint64_t i = begin; i < end; ++i) mine = std::max<std::uint64_t>(mine, f(i));
+      std::uint64_t seen = greatest.load(std::memory_order_relaxed);
+      while (seen < mine && !greatest.compare_exchange_weak(seen, mine)) {
+      }
+    });
+    return greatest;
+  }
+  void wait() const {}
+
   template <class T>
   void pull(Values<T>& values) const {
     if (world().size() == 1) return;

@@ -59,13 +59,31 @@ struct Pull {
   }
 };
 
-template <class F>
-__global__ void sum_rows(std::uint64_t count, const F f, std::uint64_t* sum) {
+// The ways to fold numbers of rows into one, which is 0 at first.
+struct Sum {
+  static __device__ unsigned long long of(unsigned long long a, unsigned long long b) {
+    return a + b;
+  }
+  static __device__ void into(unsigned long long* to, unsigned long long more) {
+    atomicAdd(to, more);
+  }
+};
+struct Greatest {
+  static __device__ unsigned long long of(unsigned long long a, unsigned long long b) {
+    return a > b ? a : b;
+  }
+  static __device__ void into(unsigned long long* to, unsigned long long more) {
+    atomicMax(to, more);
+  }
+};
+template <class Fold, class F>
+__global__ void fold_rows(std::uint64_t count, const F f, std::uint64_t* to) {
   unsigned long long mine = 0;
-  for (std::uint64_t i = thread(); i < count; i += threads()) mine += f(i);
-  mine = sum_of_warp(mine);
+  for (std::uint64_t i = thread(); i < count; i += threads()) mine = Fold::of(mine, f(i));
+  for (int distance = kWarp / 2; distance > 0; distance /= 2)
+    mine = Fold::of(mine, __shfl_xor_sync(kAll, mine, distance));
   if (threadIdx.x % kWarp == 0 && mine != 0)
-    atomicAdd(reinterpret_cast<unsigned long long*>(sum), mine);
+    Fold::into(reinterpret_cast<unsigned long long*>(to), mine);
 }
 
 // The edges of up to one row per thread, as one sequence.

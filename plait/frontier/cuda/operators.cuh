@@ -79,11 +79,13 @@ class GpuOperators {
   }
   template <class F>
   std::uint64_t sum(std::uint64_t count, const F& f) const {
-    check_cuda(cudaMemsetAsync(sum_.data(), 0, sizeof(std::uint64_t)), "a sum");
-    if (count > 0) frontier::sum_rows<<<blocks(count), frontier::kThreads>>>(count, f, sum_.data());
-    check_cuda(cudaGetLastError(), "a sum");
-    return get(sum_, 0);
+    return folded<frontier::Sum>(count, f);
   }
+  template <class F>
+  std::uint64_t greatest(std::uint64_t count, const F& f) const {
+    return folded<frontier::Greatest>(count, f);
+  }
+  void wait() const { check_cuda(cudaStreamSynchronize(nullptr), "work on the GPU"); }
 
   template <class T>
   void pull(Values<T>& values) const {
@@ -112,6 +114,15 @@ class GpuOperators {
   }
 
  private:
+  template <class Fold, class F>
+  std::uint64_t folded(std::uint64_t count, const F& f) const {
+    check_cuda(cudaMemsetAsync(sum_.data(), 0, sizeof(std::uint64_t)), "a sum");
+    if (count > 0)
+      frontier::fold_rows<Fold><<<blocks(count), frontier::kThreads>>>(count, f, sum_.data());
+    check_cuda(cudaGetLastError(), "a sum");
+    return get(sum_, 0);
+  }
+
   SpreadGraph& graph_;
   DeviceArray<EdgeOffset> first_out_;
   mutable DeviceArray<std::uint64_t> sum_;
