@@ -118,7 +118,8 @@ Csr<V> sorted_by_number(const Csr<V>& rows, const Partition& partition) {
 template <VertexId V>
 Csr<V> rows_joined(const Csr<V>& first, const Csr<V>& second) {
   return make_rows<V>(
-      first.vertices(), first.weighted(),
+      first.vertices(),
+      first.weighted() || second.weighted(),  // rows without any edge have no weights
       [&](std::uint64_t r) { return first.degree(r) + second.degree(r); },
       [&](std::uint64_t r, V* neighbours, float* weights) {
         for (const Csr<V>* from : {&first, &second}) {
