@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "cli/commands/app_output.h"
+#include "cli/options/option_rules.h"
 #include "cli/ranks.h"
 #include "plait/aggregate/run_memory.h"
 #include "plait/aggregate/shared_partition.h"
@@ -188,9 +189,18 @@ void add_app(CLI::App& program, Session& session, const App& app) {
                                     app.name));
 }
 
+std::vector<OptionRule> app_rules() {
+  using namespace needs;
+  std::vector<const char*> commands;
+  for (const App& app : apps()) commands.push_back(app.name);
+  return {{commands, {"--transport", "--gpu-timeout"}, {given("--gpus")}},
+          {commands, {"--seed"}, {any_of("--partition", "metis"), any_of("--reorder", "metis")}}};
+}
+
 }  // namespace
 
 void add_apps(CLI::App& program, Session& session) {
+  add_option_rules(app_rules);
   for (const App& app : apps()) add_app(program, session, app);
 }
 

@@ -11,6 +11,7 @@
 
 #include "cli/options/command_tree.h"
 #include "cli/options/get_options.h"
+#include "plait/apps/app.h"
 #include "plait/base/file.h"
 #include "plait/graph/build.h"
 #include "plait/io/io.h"
@@ -156,6 +157,14 @@ const std::map<std::string, std::string> kLeast{
     {"generate dcsbm", "generate dcsbm -o d.plait"},
     {"generate crawl", "generate crawl -o d.plait --vertices 64 --edges 200"}};
 
+// Returns the least that a command needs.
+std::string least_of(const std::string& command) {
+  const auto least = kLeast.find(command);
+  if (least != kLeast.end()) return least->second;
+  EXPECT_NE(std::ranges::find(apps(), command, &App::name), apps().end()) << command;
+  return command + " u.plait";
+}
+
 std::string with_value(const std::string& option) {
   const auto value = kValues.find(option);
   return " " + option + (value == kValues.end() ? "" : " " + value->second);
@@ -183,7 +192,7 @@ TEST_F(Options, EveryRuleRefusesByName) {
   for (const OptionRule& rule : option_rules())
     for (const char* command : rule.commands)
       for (const std::string& option : rule.options) {
-        std::string line = kLeast.at(command);
+        std::string line = least_of(command);
         for (const Need& need : rule.needs) {
           if (need.kind == Need::Kind::dataset && std::string(need.values) == "one graph")
             line = "train set.plait --model gat --folds 3 --epochs 1";
@@ -309,6 +318,8 @@ std::vector<Effects> all_effects() {
       {"study hidden-width --repetitions 1 --scale 0.01 --like cora",
        {"--like citeseer", "--scale 0.02", "--partition hash", "--plot p.svg"}},
       {"study renumbering g.plait --repetitions 1", {"--width 9"}},
+      {"bfs u.plait --out d.npy", {"--source 3", "--partition hash", "--verify"}},
+      {"components u.plait --out d.npy", {"--partition hash", "--verify"}},
   };
 }
 
@@ -418,6 +429,7 @@ TEST_F(Options, NoOptionIsForgotten) {
                                                       {"bench zoo", "--partition"}};
   for (const GetParameter& parameter : get_parameters())
     known.emplace("study", option_of(parameter));
+  for (const App& app : apps()) known.emplace(app.name, "--reorder");
   for (const Effects& effects : all_effects())
     for (const std::string& option : effects.options)
       for (const std::string& word : words_of_line(option))

@@ -9,7 +9,7 @@ import pytest
 from program import DOES_NOT_FIT, FAILED, RIGHT, USAGE, environment
 
 COMMANDS = ("doctor", "info", "generate", "convert", "partition", "plan", "aggregate", "train",
-            "infer", "tune", "study")
+            "infer", "tune", "study", "bfs", "components")
 KINDS = ("dcsbm", "rmat", "grid", "star", "ring")
 
 
@@ -26,7 +26,7 @@ def test_help(plait, command):
 
 
 LONG_COMMANDS = [["plan"], ["aggregate"], ["train"], ["infer"], ["tune"], ["bench", "aggregate"],
-                 ["bench", "model"], ["study"]]
+                 ["bench", "model"], ["study"], ["bfs"], ["components"]]
 
 
 @pytest.mark.parametrize("command", [*[[c] for c in COMMANDS], *[["generate", k] for k in KINDS],
@@ -271,14 +271,14 @@ def test_one_is_no_plural(plait, tmp_path, communities, ranks, words):
 
 
 @pytest.mark.parametrize("gpus", [1, 3])
-@pytest.mark.parametrize("command", ["train", "infer", "aggregate", "bench"])
+@pytest.mark.parametrize("command", ["train", "infer", "aggregate", "bench", "bfs"])
 def test_more_gpus_than_there_are(plait, tmp_path, communities, command, gpus):
     """Builds with and without the GPU engine refuse this, in one line however many ranks start."""
     y = ["--out", tmp_path / "y.npy"]
     words = {"train": ["train", communities],
              "infer": ["infer", communities, "--checkpoint", "c.safetensors", *y],
              "aggregate": ["aggregate", communities, "--features", "x.npy", *y],
-             "bench": ["bench", "aggregate", communities]}
+             "bench": ["bench", "aggregate", communities], "bfs": ["bfs", communities]}
     plait.fails(USAGE, *words[command], "--gpus", gpus,
                 env=environment(CUDA_VISIBLE_DEVICES=""), names=[f"asks for {gpus} GPU"])
 

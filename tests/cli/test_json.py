@@ -116,6 +116,9 @@ def runs(communities, folder):
         yield "bench model", ["bench", "model", communities, "--repetitions", 1, *options]
     yield "bench aggregate", ["bench", "aggregate", communities, "--ranks", 2, "--repetitions", 1]
     yield "bench messages", ["bench", "messages", communities, "--ranks", 2, "--repetitions", 1]
+    for options in ([], ["--ranks", 2, "--verify", "-o", f"{out}.csv"]):
+        yield "bfs", ["bfs", communities, *options]
+        yield "components", ["components", communities, *options]
     yield "train", ["train", communities, "--epochs", 2, "--sampled"]
     yield "plan", ["plan", "--store", "--embeddings", "1000,30", "--width", 8, "--split", "table", "--ranks", 2]
     yield "study", ["study", "latency", "--repetitions", 1]

@@ -1,0 +1,182 @@
+"""Commands of analytics apps: answers against SciPy and networkx, the files that they write, and refusals."""
+
+import os
+
+import networkx as nx
+import numpy as np
+import pytest
+from scipy.sparse import csgraph
+
+from program import FAILED, RIGHT, USAGE, contents
+
+SOURCE = 17
+
+
+def shuffled(graph, seed):
+    """Returns the graph with its vertices in another order."""
+    order = np.random.default_rng(seed).permutation(len(graph)).tolist()
+    return nx.relabel_nodes(graph, dict(enumerate(order)))
+
+
+@pytest.fixture(scope="module")
+def graphs(tmp_path_factory):
+    """Returns {name: (arguments, graph)} of a directed graph and of one both ways, each in several pieces."""
+    folder, made = tmp_path_factory.mktemp("apps"), {}
+    directed = nx.disjoint_union_all([nx.gnm_random_graph(160, 420, 1, directed=True),
+                                      nx.path_graph(40, nx.DiGraph), nx.cycle_graph(9, nx.DiGraph),
+                                      nx.empty_graph(6, nx.DiGraph)])
+    both_ways = nx.disjoint_union_all([nx.gnm_random_graph(150, 300, 2), nx.star_graph(50), nx.path_graph(30)]).to_directed()
+    for name, graph in (("directed", shuffled(directed, 3)), ("both ways", shuffled(both_ways, 4))):
+        graph.add_edges_from([(5, 5), (SOURCE, SOURCE)])
+        file = folder / f"{name.split()[0]}.el"
+        file.write_text("".join(f"{u} {v}\n" for u, v in graph.edges))
+        made[name] = ([file, "--vertices", len(graph)], graph)
+    return made
+
+
+def matrix(graph):
+    return nx.to_scipy_sparse_array(graph, nodelist=range(len(graph)), format="csr")
+
+
+def paths(graph):
+    """Returns distances and parents of all vertices, -1 for those that the source does not reach."""
+    distance = csgraph.shortest_path(matrix(graph), unweighted=True, indices=SOURCE)
+    depth = np.where(np.isinf(distance), -1, distance).astype(np.int64)
+    parent = np.full(len(graph), -1)
+    for v in np.flatnonzero(depth > 0):
+        parent[v] = min(u for u in graph.predecessors(v) if depth[u] == depth[v] - 1)
+    parent[SOURCE] = SOURCE
+    return np.stack([depth, parent], axis=1)
+
+
+def pieces(graph):
+    """Returns the least vertex of each vertex's component."""
+    _, label = csgraph.connected_components(matrix(graph), directed=True, connection="weak")
+    least = {c: v for v, c in reversed(list(enumerate(label)))}
+    return np.array([least[c] for c in label])
+
+
+def read(path, columns):
+    """Returns what a file says of the vertices."""
+    if path.suffix == ".npy":
+        values = np.load(path)
+        assert values.dtype == np.int64
+        return values
+    if path.suffix == ".csv":
+        header, *lines = path.read_text().splitlines()
+        assert header == ",".join(["vertex", *columns])
+        rows = np.array([line.split(",") for line in lines], np.int64)
+        np.testing.assert_array_equal(rows[:, 0], np.arange(len(rows)))
+        rows = rows[:, 1:]
+    else:
+        assert path.read_text().endswith("\n")
+        rows = np.array([line.split(" ") for line in path.read_text().splitlines()], np.int64)
+    return rows[:, 0] if len(columns) == 1 else rows
+
+
+WAYS = [("directed", ".npy", []), ("directed", ".csv", ["--ranks", 3, "--partition", "hash"]),
+        ("directed", ".txt", ["--ranks", 2, "--reorder", "rcm"]),
+        ("both ways", ".npy", ["--ranks", 3, "--partition", "metis", "--seed", 5, "--reorder", "degree"]),
+        ("both ways", ".csv", ["--ranks", 2, "--partition", "vertices", "--repetitions", 3])]
+
+
+@pytest.mark.parametrize("name,ending,options", WAYS)
+def test_bfs(plait, tmp_path, graphs, name, ending, options):
+    (arguments, graph), out = graphs[name], tmp_path / f"paths{ending}"
+    found = plait.json("bfs", *arguments, "--source", SOURCE, "--verify", "-o", out, *options)
+    expected = paths(graph)
+    np.testing.assert_array_equal(read(out, ["distance", "parent"]), expected)
+    assert found["source"] == SOURCE and found["reached"] == (expected[:, 0] >= 0).sum()
+    assert found["depth"] == expected[:, 0].max()
+    check_run(found, graph, out, options)
+
+
+@pytest.mark.parametrize("name,ending,options", WAYS)
+def test_components(plait, tmp_path, graphs, name, ending, options):
+    (arguments, graph), out = graphs[name], tmp_path / f"pieces{ending}"
+    found = plait.json("components", *arguments, "--verify", "-o", out, *options)
+    expected = pieces(graph)
+    np.testing.assert_array_equal(read(out, ["component"]), expected)
+    sizes = np.unique(expected, return_counts=True)[1]
+    assert found["components"] == len(sizes) == nx.number_weakly_connected_components(graph)
+    assert found["largest"] == sizes.max()
+    check_run(found, graph, out, options)
+
+
+def check_run(found, graph, out, options):
+    assert found["vertices"] == len(graph) and found["edges"] == graph.number_of_edges()
+    assert found["verified"] is True and found["out"] == str(out) and found["device"] == "cpu"
+    assert found["ranks"] == (options[1] if "--ranks" in options else 1)
+    assert found["partition"] == (options[options.index("--partition") + 1] if "--partition" in options else "edges")
+    assert 0 < found["least_ms"] <= found["milliseconds"] <= found["most_ms"]
+
+
+def test_text(plait, graphs):
+    """The source is vertex 0 unless another is named; nothing is written or verified unasked."""
+    arguments, graph = graphs["both ways"]
+    text = plait.ok("bfs", *arguments).out
+    assert "source 0, reached " in text and " ms\n" in text and "verified" not in text
+    text = plait.ok("components", *arguments, "--verify", "--repetitions", 2).out
+    count = nx.number_weakly_connected_components(graph)
+    assert f": components {count}, largest " in text and "median of 2 runs" in text and "verified" in text
+
+
+@pytest.mark.parametrize("options", [[], ["--ranks", 2]])
+def test_a_source_that_does_not_exist(plait, graphs, options):
+    arguments, graph = graphs["directed"]
+    plait.fails(USAGE, "bfs", *arguments, "--source", len(graph), *options, names=[f"source {len(graph)} is not in 0..{len(graph) - 1}"])
+
+
+@pytest.mark.parametrize("value", ["-1", "one", "1.5"])
+def test_a_source_that_is_no_number(plait, graphs, value):
+    plait.fails(USAGE, "bfs", *graphs["directed"][0], f"--source={value}", names=["--source"])
+
+
+@pytest.mark.parametrize("command", ["bfs", "components"])
+def test_output_that_cannot_be_written(plait, tmp_path, graphs, command):
+    """The ending is checked before any work; a file that stood there stays as it was."""
+    arguments, _ = graphs["directed"]
+    plait.fails(USAGE, command, "missing.el", "-o", tmp_path / "out.json", names=[".npy, .csv or .txt"])
+    plait.fails(FAILED, command, *arguments, "-o", tmp_path / "no folder/out.csv", names=["no folder"])
+    if os.geteuid() != 0:
+        old = tmp_path / "folder/old.npy"
+        old.parent.mkdir()
+        old.write_text("stays")
+        old.parent.chmod(0o555)
+        plait.fails(FAILED, command, *arguments, "-o", old, "--ranks", 2, names=["old.npy"])
+        assert old.read_text() == "stays"
+
+
+@pytest.mark.parametrize("command", ["bfs", "components"])
+def test_a_graph_without_vertices(plait, tmp_path, command):
+    """No file can hold one."""
+    empty = tmp_path / "empty.mtx"
+    empty.write_text("%%MatrixMarket matrix coordinate pattern general\n0 0 0\n")
+    plait.fails(FAILED, command, empty, "-o", tmp_path / "out.csv", names=["the number of rows '0'"])
+
+
+def test_a_graph_without_edges(plait, tmp_path):
+    lonely = tmp_path / "lonely.mtx"
+    lonely.write_text("%%MatrixMarket matrix coordinate pattern general\n5 5 0\n")
+    found = plait.json("components", lonely, "--verify", "-o", tmp_path / "five.txt")
+    assert (found["components"], found["largest"]) == (5, 1)
+    assert (tmp_path / "five.txt").read_text() == "0\n1\n2\n3\n4\n"
+    found = plait.json("bfs", lonely, "--source", 3, "--verify", "-o", tmp_path / "one.txt", "--ranks", 3)
+    assert (found["reached"], found["depth"]) == (1, 0)
+    assert (tmp_path / "one.txt").read_text() == "-1 -1\n-1 -1\n-1 -1\n0 3\n-1 -1\n"
+
+
+@pytest.mark.parametrize("options", [["--transport", "nvshmem"], ["--gpu-timeout", 5], ["--seed", 3]])
+def test_options_that_do_nothing_are_refused(plait, graphs, options):
+    for command in ("bfs", "components"):
+        plait.fails(USAGE, command, *graphs["directed"][0], "--ranks", 2, *options, names=[options[0], "does nothing"])
+
+
+def test_the_same_file_by_any_way(plait, tmp_path, graphs):
+    """Bytes do not depend on ranks and orders."""
+    arguments, _ = graphs["directed"]
+    for command in ("bfs", "components"):
+        for number, options in enumerate([[], ["--ranks", 2, "--partition", "hash", "--reorder", "communities"]]):
+            assert plait(command, *arguments, "-o", tmp_path / f"{command}{number}.npy", *options).code == RIGHT
+        files = [digest for path, digest in contents(tmp_path).items() if path.name.startswith(command)]
+        assert len(files) == 2 and files[0] == files[1]
