@@ -47,7 +47,7 @@ void verify(const Dataset& dataset, const AppSettings&, const AppResult& result)
 JoinedLabels::JoinedLabels(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& pairs) {
   for (const auto& [a, b] : pairs) labels.push_back(a), labels.push_back(b);
   std::ranges::sort(labels);
-  labels.erase(std::ranges::unique(labels).begin(), labels.end());
+  labels.erase(std::unique(labels.begin(), labels.end()), labels.end());
   Sets sets(labels.size());
   const auto place = [&](std::uint64_t label) {
     return static_cast<std::uint64_t>(std::ranges::lower_bound(labels, label) - labels.begin());
