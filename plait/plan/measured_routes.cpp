@@ -18,7 +18,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int kRoutesForm = 5;  // of the file
-constexpr const char* kNone = "an entry is no measurement";
+constexpr const char* kNoMeasurement = "an entry is no measurement";
 
 json changes_to_json(const GetTuning& tuning) {
   json changes = json::object();
@@ -43,12 +43,13 @@ json to_json(const MeasuredRoute& route) {
 // which json itself would bend until it fits.
 template <class T>
 T whole(const json& value) {
-  require(value.is_number_unsigned() && std::in_range<T>(value.get<std::uint64_t>()), kNone);
+  require(value.is_number_unsigned() && std::in_range<T>(value.get<std::uint64_t>()),
+          kNoMeasurement);
   return value.get<T>();
 }
 
 std::vector<std::uint64_t> widths_of(const json& list) {
-  require(list.is_array(), kNone);
+  require(list.is_array(), kNoMeasurement);
   std::vector<std::uint64_t> widths;
   for (const json& width : list) widths.push_back(whole<std::uint64_t>(width));
   return widths;
@@ -56,7 +57,7 @@ std::vector<std::uint64_t> widths_of(const json& list) {
 
 // Throws json::exception or Error for changes of settings that are none.
 GetTuning settings_of(const json& changes) {
-  require(changes.is_object(), kNone);
+  require(changes.is_object(), kNoMeasurement);
   std::vector<GetChange> all;
   for (const auto& [name, value] : changes.items()) all.push_back({name, value.get<std::string>()});
   return with_changes(all);
@@ -79,8 +80,8 @@ MeasuredRoute route_of(const json& entry) {
   require((!kind.model.empty() || (kind.widths.size() == 1 && kind.widths.front() > 0)) &&
               route.way.strategy != Strategy::automatic && route.way.passes <= kMostPasses &&
               route.ms > 0 && std::isfinite(route.ms),
-          kNone);
-  require(route.way.get == GetTuning{} || route.way.strategy == Strategy::get, kNone);
+          kNoMeasurement);
+  require(route.way.get == GetTuning{} || route.way.strategy == Strategy::get, kNoMeasurement);
   // Settings that no run on GPUs can have would end it.
   if (route.way.strategy == Strategy::get)
     resolved({.strategy = Strategy::get,
