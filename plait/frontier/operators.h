@@ -18,6 +18,10 @@
 //   sum(count, f)               the sum of f(i), of std::uint64_t; on this rank
 //   greatest(count, f)          the greatest f(i), or 0 if there is none
 //   wait()                      returns when the work so far is done
+//   sum_edges<T>(edges, f, g)   for every own row the sum s, of type T, of f(row, slot, e) over the
+//                               given edges of it, and then g(row, s), which returns a TwoSums.
+//                               Returns the sums of these; on this rank. Edges are added in the
+//                               order of edge_sums.h: s has the same bits on any number of ranks
 //   pull(values)                collective: halo slots take the values of their owners
 //   frontier(edges)             an empty frontier, whose rows have these edges
 //
@@ -25,7 +29,9 @@
 //
 //   clear()                     takes all rows out, and begins at step 0
 //   add(row)                    puts in one row that is not in it
-//   fill(p)                     takes the own rows for which p(row), and no others
+//   fill(p)                     takes the own rows for which p(row), and no others; p is called
+//                               once for each
+//   fill(frontier, p)           takes only rows of that frontier, which may be this one
 //   totals()                    collective: the rows of all ranks, and the edges that they have
 //   step()                      the number of steps since clear()
 //   for_edges(f)                f(row, slot, e) for every edge of the rows
@@ -46,11 +52,23 @@
 
 #include <cstdint>
 
+#include "plait/base/host_device.h"
+
 namespace plait {
 
 // The rows of the frontiers of all ranks, and their edges.
 struct FrontierTotals {
   std::uint64_t rows = 0, edges = 0;
+};
+
+// Two sums of unsigned integers, in which work on rows tells of its result.
+struct TwoSums {
+  std::uint64_t first = 0, second = 0;
+
+  PLAIT_HOST_DEVICE void add(const TwoSums& more) {
+    first += more.first;
+    second += more.second;
+  }
 };
 
 // Below so many edges and rows, work is not worth being spread over threads.

@@ -12,6 +12,7 @@
 
 #include "plait/base/parallel.h"
 #include "plait/base/raw_vector.h"
+#include "plait/frontier/edge_sums.h"
 #include "plait/frontier/graph.h"
 #include "plait/frontier/operators.h"
 #include "plait/frontier/shared_value.h"
@@ -99,6 +100,50 @@ class CpuOperators {
   }
   void wait() const {}
 
+  template <class T, class F, class G>
+  TwoSums sum_edges(const SlotEdges& edges, const F& f, const G& g) const {
+    const auto sum_of = [&](std::uint64_t row, EdgeOffset begin, EdgeOffset end) {
+      return sum_of_lanes<T>(
+          end - begin, [&](std::uint64_t k) { return f(row, edges.slots[begin + k], begin + k); });
+    };
+    std::atomic<std::uint64_t> first{0}, second{0};
+    const auto add = [&](const TwoSums& mine) {
+      first.fetch_add(mine.first, std::memory_order_relaxed);
+      second.fetch_add(mine.second, std::memory_order_relaxed);
+    };
+    std::vector<std::vector<SumPiece>> of_blocks((view_.own + kPiece - 1) / kPiece);
+    parallel_blocks(view_.own, kPiece, [&](std::uint64_t begin, std::uint64_t end) {
+      TwoSums mine;
+      for (std::uint64_t row = begin; row < end; ++row) {
+        if (edges.degree(row) <= kSumPiece)
+          mine.add(g(row, sum_of(row, edges.begin[row], edges.end[row])));
+        else
+          for (EdgeOffset e = edges.begin[row]; e < edges.end[row]; e += kSumPiece)
+            of_blocks[begin / kPiece].push_back({row, e});
+      }
+      add(mine);
+    });
+    std::vector<SumPiece> pieces;  // of long rows
+    for (const auto& of_block : of_blocks)
+      pieces.insert(pieces.end(), of_block.begin(), of_block.end());
+    std::vector<T> sums(pieces.size());
+    parallel_blocks(pieces.size(), kLongRow / kSumPiece, [&](std::uint64_t from, std::uint64_t to) {
+      for (std::uint64_t i = from; i < to; ++i) {
+        const auto [row, begin] = pieces[i];
+        sums[i] = sum_of(row, begin, std::min(edges.end[row], begin + kSumPiece));
+      }
+    });
+    parallel_blocks(pieces.size(), kRows, [&](std::uint64_t from, std::uint64_t to) {
+      for (std::uint64_t i = from; i < to; ++i) {
+        const auto [row, begin] = pieces[i];
+        if (begin != edges.begin[row]) continue;
+        const std::uint64_t count = (edges.degree(row) + kSumPiece - 1) / kSumPiece;
+        add(g(row, sum_of_lanes<T>(count, [&](std::uint64_t k) { return sums[i + k]; })));
+      }
+    });
+    return {first, second};
+  }
+
   template <class T>
   void pull(Values<T>& values) const {
     if (world().size() == 1) return;
@@ -139,6 +184,12 @@ class CpuOperators {
   static constexpr std::uint64_t kRows = 4096;  // for a thread at once
   static constexpr std::uint64_t kPiece = 64;   // rows with their edges
 
+  // Edges of a long row that are added at once.
+  struct SumPiece {
+    std::uint64_t row;
+    EdgeOffset begin;
+  };
+
   SpreadGraph& graph_;
   std::vector<EdgeOffset> first_out_;
   GraphView view_;
@@ -165,6 +216,13 @@ class CpuOperators::Frontier {
   template <class P>
   void fill(const P& p) {
     mark_where([&](std::uint64_t row) { return p(row); });
+    take_marks();
+  }
+  template <class P>
+  void fill(const Frontier& from, const P& p) {
+    on_.for_rows(from.rows_.size(), [&](std::uint64_t i) {
+      if (p(std::uint64_t{from.rows_[i]})) set_bit(marks_.data(), from.rows_[i]);
+    });
     take_marks();
   }
   FrontierTotals totals() const {

@@ -10,6 +10,7 @@
 #include <cub/block/block_scan.cuh>
 
 #include "plait/base/cuda/warp.cuh"
+#include "plait/frontier/edge_sums.h"
 #include "plait/frontier/graph.h"
 #include "plait/frontier/operators.h"
 #include "plait/frontier/shared_value.h"
@@ -119,8 +120,9 @@ struct Pieces {
   std::uint64_t* of;
   std::uint64_t* count;
 
-  __device__ void add(std::uint32_t row, EdgeOffset degree) const {
-    const std::uint64_t pieces = (degree + kLongRow - 1) / kLongRow;
+  // A piece has `size` edges.
+  __device__ void add(std::uint32_t row, EdgeOffset degree, EdgeOffset size = kLongRow) const {
+    const std::uint64_t pieces = (degree + size - 1) / size;
     std::uint64_t* const to = of + take_sum(count, pieces);
     for (std::uint64_t p = 0; p < pieces; ++p) to[p] = p << 32 | row;
   }
@@ -226,6 +228,17 @@ __global__ void mark_rows(std::uint64_t own, const P p, std::uint32_t* marks) {
     if (threadIdx.x % kWarp == 0 && found != 0) marks[row / 32] |= found;
   }
 }
+
+// Marks the rows of a queue for which p.
+template <class P>
+struct MarkOf {
+  const std::uint32_t* rows;
+  std::uint32_t* marks;
+  P p;
+  __device__ void operator()(std::uint64_t i) const {
+    if (p(std::uint64_t{rows[i]})) set_bit(marks, rows[i]);
+  }
+};
 
 // Sets the bits of the rows of a queue.
 struct SetBits {

@@ -9,6 +9,7 @@
 #include "plait/base/cuda/cuda.cuh"
 #include "plait/base/cuda/pinned_array.cuh"
 #include "plait/base/cuda/upload.cuh"
+#include "plait/frontier/cuda/edge_sums.cuh"
 #include "plait/frontier/cuda/kernels.cuh"
 
 namespace plait {
@@ -87,6 +88,32 @@ class GpuOperators {
   }
   void wait() const { check_cuda(cudaStreamSynchronize(nullptr), "work on the GPU"); }
 
+  template <class T, class F, class G>
+  TwoSums sum_edges(const SlotEdges& edges, const F& f, const G& g) const {
+    // A long row has an edge more than a piece.
+    const std::uint64_t most = 2 * (own_edges_ / kSumPiece + 1);
+    DeviceArray<std::uint64_t> pieces(most, FromPool().scratch());
+    DeviceArray<T> of_pieces(most, FromPool().scratch());
+    auto counts = array<std::uint64_t>(3, 0);  // of pieces, and the sums
+    const frontier::EdgeSums<T, F, G> sums{edges,
+                                           view_.own,
+                                           f,
+                                           g,
+                                           {pieces.data(), counts.data()},
+                                           of_pieces.data(),
+                                           reinterpret_cast<TwoSums*>(counts.data() + 1)};
+    if (view_.own > 0) {
+      const unsigned all = blocks(view_.own * kSumLanes), few = std::min(all, kManyBlocks);
+      frontier::sum_rows_of_edges<<<all, frontier::kThreads>>>(sums);
+      frontier::sum_pieces<<<few, frontier::kThreads>>>(sums);
+      frontier::sum_long_rows<<<few, frontier::kThreads>>>(sums);
+    }
+    check_cuda(cudaGetLastError(), "sums of edges");
+    TwoSums found;
+    copy_to_host(&found, sums.sums, sizeof found);
+    return found;
+  }
+
   template <class T>
   void pull(Values<T>& values) const {
     if (world().size() == 1) return;
@@ -107,6 +134,7 @@ class GpuOperators {
 
   // The edges of own rows in both directions.
   EdgeOffset own_edges() const { return own_edges_; }
+  static constexpr unsigned kManyBlocks = 132 * 8;  // for the multiprocessors of an H100
   static unsigned blocks(std::uint64_t threads) {
     constexpr std::uint64_t kMost = 132 * 16;  // for the multiprocessors of an H100
     return static_cast<unsigned>(std::clamp<std::uint64_t>(
@@ -165,6 +193,11 @@ class GpuOperators::Frontier {
                                                                           marks_.data());
     take_marks();
   }
+  template <class P>
+  void fill(const Frontier& from, const P& p) {
+    on_.for_rows(from.known_.rows, frontier::MarkOf<P>{from.rows_.data(), marks_.data(), p});
+    take_marks();
+  }
   FrontierTotals totals() const {
     std::uint64_t counts[2] = {known_.rows, known_.edges};
     if (on_.world().size() > 1) on_.world().all_reduce_sum(std::span(counts));
@@ -206,7 +239,7 @@ class GpuOperators::Frontier {
   }
 
  private:
-  static constexpr unsigned kManyBlocks = 132 * 8;  // for the multiprocessors of an H100
+  static constexpr unsigned kManyBlocks = GpuOperators::kManyBlocks;
 
   static unsigned blocks(std::uint64_t threads) { return GpuOperators::blocks(threads); }
   // A long row has an edge more than a piece.
