@@ -7,40 +7,18 @@
 // "Direction-optimizing breadth-first search", SC 2012, sections 3 to 5, with their constants).
 //
 // Of several vertices before it, a vertex takes the one with the least number, so that the answer
-// depends on nothing but the graph. Depth and parent are one number, the depth in its upper bits:
-// the least of all offers is the least depth, and of these the least parent.
+// depends on nothing but the graph: depth and parent are one number (path_key.h).
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "plait/apps/app.h"
+#include "plait/apps/path_key.h"
 #include "plait/base/error.h"
 #include "plait/frontier/operators.h"
-#include "plait/frontier/shared_value.h"
 
 namespace plait {
-
-// A depth and a parent as one number.
-class PathKey {
- public:
-  static constexpr std::uint64_t kNone = ~std::uint64_t{0};  // of vertices that are not reached
-
-  explicit PathKey(std::uint64_t vertices) : bits_(std::bit_width(vertices)) {}
-  PLAIT_HOST_DEVICE std::uint64_t of(std::uint64_t depth, std::uint64_t parent) const {
-    return depth << bits_ | parent;
-  }
-  PLAIT_HOST_DEVICE std::uint64_t depth(std::uint64_t key) const { return key >> bits_; }
-  PLAIT_HOST_DEVICE std::uint64_t parent(std::uint64_t key) const {
-    return key & ((std::uint64_t{1} << bits_) - 1);
-  }
-  // The depths that can be told from kNone.
-  std::uint64_t depths() const { return kNone >> bits_; }
-
- private:
-  int bits_;
-};
 
 template <class Operators>
 class Bfs {
@@ -107,10 +85,7 @@ class Bfs {
     const PathKey path = path_;
     reached_.advance(
         [=] PLAIT_HOST_DEVICE(std::uint64_t row, Slot slot, EdgeOffset) {
-          const std::uint64_t mine = path.of(path.depth(load(key + row)) + 1, view.number(row));
-          // Rows are told to go on once: another parent at the same depth is no news to them.
-          return mine < load(key + slot) &&
-                 path.depth(mine) < path.depth(take_min(key + slot, mine));
+          return path.offer(key, row, view.number(row), slot);
         },
         keys_, Merge::min);
   }
