@@ -16,6 +16,7 @@ namespace {
 
 using Settings = c10::Dict<std::string, double>;
 using Columns = std::vector<at::Tensor>;
+using OptionalWhole = std::optional<std::uint64_t>;
 
 const App& app_of(const std::string& name) {
   for (const App& app : apps())
@@ -72,10 +73,11 @@ class AppGraphHandle : public torch::CustomClassHolder {
                           option->most);
       std::visit(
           [&]<class T>(T& to) {
-            require<UsageError>(
-                std::is_same_v<T, double> || value == static_cast<double>(static_cast<T>(value)),
-                "{} is {}, but must be a whole number", item.key(), value);
-            to = static_cast<T>(value);
+            using Number = std::conditional_t<std::is_same_v<T, OptionalWhole>, std::uint64_t, T>;
+            require<UsageError>(std::is_same_v<Number, double> ||
+                                    value == static_cast<double>(static_cast<Number>(value)),
+                                "{} is {}, but must be a whole number", item.key(), value);
+            to = static_cast<Number>(value);
           },
           settings[item.key()]);
     }
@@ -133,7 +135,8 @@ c10::intrusive_ptr<AppGraphHandle> graph_for_apps(const at::Tensor& edge_index,
 
 // Returns the table of apps as text: a line for each app with its name, its summary, its columns
 // and its facts, and after it lines for its options, which begin with a tab: the name, the kind
-// ("flag", "whole" or "number"), the standard value and the help. Tabs stand between them.
+// ("flag", "whole", "number", or "optional" for a whole number that need not be given), the
+// standard value, which is empty for the last kind, and the help. Tabs stand between them.
 std::string table_of_apps() {
   std::string table;
   for (const App& app : apps()) {
@@ -147,9 +150,12 @@ std::string table_of_apps() {
             using T = decltype(value);
             const char* const kind = std::is_same_v<T, bool>            ? "flag"
                                      : std::is_same_v<T, std::uint64_t> ? "whole"
-                                                                        : "number";
-            table += fmt::format("\t{}\t{}\t{}\t{}\n", option.name, kind,
-                                 static_cast<double>(value), option.help);
+                                     : std::is_same_v<T, double>        ? "number"
+                                                                        : "optional";
+            std::string standard;
+            if constexpr (!std::is_same_v<T, OptionalWhole>)
+              standard = fmt::to_string(static_cast<double>(value));
+            table += fmt::format("\t{}\t{}\t{}\t{}\n", option.name, kind, standard, option.help);
           },
           option.standard);
   }

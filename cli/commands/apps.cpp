@@ -141,12 +141,15 @@ void add_setting(CLI::App* command, const AppOption& option, AppSettings& settin
   std::visit(
       [&](auto& value) {
         using T = std::remove_reference_t<decltype(value)>;
-        if constexpr (std::is_same_v<T, bool>)
+        if constexpr (std::is_same_v<T, bool>) {
           command->add_flag(name, value, option.help);
-        else
-          command->add_option(name, value, option.help)
-              ->check(in_range(static_cast<T>(option.least), static_cast<T>(option.most)))
-              ->capture_default_str();
+        } else {
+          using Number = std::conditional_t<std::is_same_v<T, double>, double, std::uint64_t>;
+          CLI::Option* const added = command->add_option(name, value, option.help)
+                                         ->check(in_range(static_cast<Number>(option.least),
+                                                          static_cast<Number>(option.most)));
+          if constexpr (std::is_same_v<T, Number>) added->capture_default_str();
+        }
       },
       settings[option.name]);
 }

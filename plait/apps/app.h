@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -15,8 +16,9 @@
 
 namespace plait {
 
-// The value of an option: a flag, a whole number or a number.
-using AppValue = std::variant<bool, std::uint64_t, double>;
+// The value of an option: a flag, a whole number, a number, or a whole number that need not be
+// given.
+using AppValue = std::variant<bool, std::uint64_t, double, std::optional<std::uint64_t>>;
 
 struct AppOption {
   const char* name;  // "source"

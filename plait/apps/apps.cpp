@@ -3,7 +3,7 @@
 namespace plait {
 
 std::span<const App> apps() {
-  static const std::vector<App> all = {kBfs, kComponents};
+  static const std::vector<App> all = {kBfs, kComponents, kKcore, kPagerank, kSssp};
   return all;
 }
 

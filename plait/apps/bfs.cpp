@@ -7,11 +7,7 @@ namespace plait {
 namespace {
 
 void check(const Dataset& dataset, const AppSettings& settings) {
-  const auto source = settings.get<std::uint64_t>("source");
-  require<UsageError>(dataset.vertices() > 0, "{} has no vertices, so that no search can begin",
-                      dataset.name);
-  require<UsageError>(source < dataset.vertices(), "source {} is not in 0..{}", source,
-                      dataset.vertices() - 1);
+  require_vertex(dataset, settings.get<std::uint64_t>("source"));
 }
 
 // Every edge leads at most one step further, and every vertex has the least of the vertices at the

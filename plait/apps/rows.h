@@ -8,7 +8,7 @@
 
 namespace plait {
 
-extern const App kBfs, kComponents;
+extern const App kBfs, kComponents, kKcore, kPagerank, kSssp;
 
 // Throws MismatchError unless the result states this fact with this value.
 template <class T>
@@ -18,5 +18,11 @@ void require_fact(const AppResult& result, const std::string& name, T value) {
   require<MismatchError>(fact != result.facts.end() && stated == value, "{} is {}, not {}", name,
                          stated, value);
 }
+
+// Throws UsageError unless the graph has weights, all of which are numbers that are not negative.
+// `otherwise`: what to do with a graph without weights.
+void require_weights(const Dataset& dataset, const std::string& otherwise);
+// Throws UsageError unless the graph has a vertex with this number.
+void require_vertex(const Dataset& dataset, std::uint64_t number);
 
 }  // namespace plait

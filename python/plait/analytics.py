@@ -7,7 +7,8 @@ from plait._edges.adjacency import kept
 from plait._library import ops
 from plait.graph import as_graph
 
-_KINDS = {"flag": bool, "whole": int, "number": float}
+_KINDS = {"flag": lambda text: bool(float(text)), "whole": lambda text: int(float(text)), "number": float,
+          "optional": lambda text: None}
 
 _NOTES = """
 
@@ -33,7 +34,7 @@ def _apps():
     for line in ops.apps().splitlines():
         if line.startswith("\t"):
             name, kind, standard, text = line[1:].split("\t")
-            found[-1].options.append((name, kind, _KINDS[kind](float(standard)), text))
+            found[-1].options.append((name, kind, _KINDS[kind](standard), text))
         else:
             name, summary, columns, facts = line.split("\t")
             found.append(App(name, summary, columns.split(), facts.split(), []))
@@ -58,7 +59,8 @@ def _function(app):
     def call(graph, **settings):
         signature.bind(graph, **settings)
         handle, owners = _place(as_graph(graph))
-        columns, facts = handle.run(app.name, {name: float(value) for name, value in settings.items()})
+        columns, facts = handle.run(app.name, {name: float(value) for name, value in settings.items()
+                                               if value is not None})
         if owners.order is not None:
             columns = [owners.order.leave(column) for column in columns]
         return result(*columns, *(fact.item() for fact in facts))

@@ -81,13 +81,18 @@ inline std::string difference(const AppResult& result, const AppResult& expected
   return "the facts";
 }
 
+// Gives an option a value, as its kind has it.
+inline void set_option(AppSettings& settings, const std::string& name, std::uint64_t value) {
+  std::visit([&]<class T>(T& to) { to = static_cast<T>(value); }, settings[name]);
+}
+
 // Returns the settings of run `turn`: the standard, then another source if there is one.
 inline AppSettings settings_of(const App& app, const Dataset& dataset, int turn) {
   AppSettings settings(app.options);
   for (const AppOption& option : app.options)
     if (std::string(option.name) == "source" && dataset.vertices() > 0 && turn > 0)
-      settings["source"] =
-          std::uint64_t{std::mt19937(static_cast<unsigned>(turn))() % dataset.vertices()};
+      set_option(settings, "source",
+                 std::mt19937(static_cast<unsigned>(turn))() % dataset.vertices());
   return settings;
 }
 

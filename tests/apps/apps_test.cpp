@@ -127,7 +127,7 @@ const RankProgram refused("refused sources", [](World& world) {
       continue;
     const auto run = app.on_cpu(graph);
     for (const std::uint64_t source : {dataset.vertices(), ~std::uint64_t{0}}) {
-      settings["source"] = source;
+      set_option(settings, "source", source);
       const auto expect_refusal = [&](const auto& call) {
         try {
           call();
@@ -139,7 +139,7 @@ const RankProgram refused("refused sources", [](World& world) {
       expect_refusal([&] { app.check(dataset, settings); });
       expect_refusal([&] { run->run(settings); });
     }
-    settings["source"] = dataset.vertices() - 1;
+    set_option(settings, "source", dataset.vertices() - 1);
     run->run(settings);
     const AppResult result = answer_of(world, app, partition, *run);
     if (world.rank() == 0) app.verify(dataset, settings, result);
