@@ -1,5 +1,5 @@
 """Adds what `plait bench aggregate`, `plait bench model`, `plait bench messages`, `plait bench zoo`,
-`plait study` or `plait train` printed, with --json, to a file of measurements.
+`plait study`, `plait train` or an analytics app printed, with --json, to a file of measurements.
 
     plait ... --json | keep.py FILE [NAME=VALUE...]
 
@@ -25,6 +25,10 @@ def measurements(run, more):
         case = {"graph": run["graph"], "device": run["device"], "ranks": run["ranks"]}
         names = ("median_ms", "least_ms", "most_ms", "rounds", "values", "bytes")
         yield "messages", case | more, {name: run[name] for name in names}
+    elif "app" in run:
+        case = {"app": run["app"], "graph": run["graph"], "device": run["device"], "ranks": run["ranks"], "by": "plait"}
+        yield "apps", case | more, {"median_ms": run["milliseconds"], "least_ms": run["least_ms"],
+                                    "most_ms": run["most_ms"]}
     elif "geometric_mean" in run:
         for row in run["rows"]:
             case = {"graph": row["graph"], "gpus": run["gpus"], "width": row["width"]}

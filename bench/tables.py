@@ -179,6 +179,23 @@ def messages(measured):
         yield words("grid", "cpu", ranks)
 
 
+@table("apps-cuda", "graph | bfs | components")
+def apps_on_gpu(measured):
+    for graph in ("reddit", "products", "orkut", "rmat", "grid", "path", "star"):
+        runs = (measured("apps", app=app, graph=graph, device="cuda", ranks=1, by="plait")
+                for app in ("bfs", "components"))
+        yield graph, *(spread(run, 3 if run.median_ms < 10 else 1) for run in runs)
+
+
+@table("apps-cpu", "app | graph | plait | GAP | GAP / plait")
+def apps_on_cpu(measured):
+    for app in ("bfs", "components"):
+        for graph in ("rmat", "grid", "dcsbm", "path"):
+            plait, gap = (measured("apps", app=app, graph=graph, device="cpu", ranks=1, by=by)
+                          for by in ("plait", "gapbs"))
+            yield app, graph, spread(plait, 2), spread(gap, 2), f"{gap.median_ms / plait.median_ms:.2f}"
+
+
 # --- training on GPUs ---
 
 

@@ -6,8 +6,11 @@
 #include <map>
 
 #include "plait/apps/app.h"
+#include "plait/base/gpu.h"
 #include "plait/base/parallel.h"
 #include "plait/base/process_owned.h"
+#include "plait/nn/operations/torch_device.h"
+#include "plait/world/difference.h"
 #include "plait/world/launch.h"
 #include "python/operations.h"
 
@@ -37,6 +40,15 @@ class AppGraphHandle : public torch::CustomClassHolder {
         std::make_unique<SpreadGraph>(world_, dataset_, owners_->partition, device.is_cuda()));
   }
 
+  ~AppGraphHandle() override {
+    try {
+      const OnGpuOf gpu(device_);  // the caller's current GPU may be another one
+      runs_.clear();
+      graph_.reset();
+    } catch (const std::exception&) {  // the process has lost its GPU
+    }
+  }
+
   // Returns the columns of own nodes, and the facts as tensors without dimensions.
   std::tuple<Columns, Columns> run(const std::string& name, const Settings& given) {
     return with_python_errors([&] {
@@ -45,14 +57,17 @@ class AppGraphHandle : public torch::CustomClassHolder {
       require_here(world_, kPlaced);
       c10::OptionalDeviceGuard guard;
       use_device(device_, guard);
+      require_same_question(name, given);
       const App& app = app_of(name);
       const AppSettings settings = settings_of(app, given);
       app.check(dataset_, settings);
       auto& run = runs_[name];
-      if (!run) run = process_owned((device_.is_cuda() ? app.on_gpu : app.on_cpu)(*graph_));
       try {
-        run->run(settings);
-        return std::tuple(columns_of(app, *run), facts_of(*run));
+        return together(world_, "in an analytics app", [&] {
+          if (!run) run = process_owned((device_.is_cuda() ? app.on_gpu : app.on_cpu)(*graph_));
+          run->run(settings);
+          return std::tuple(columns_of(app, *run), facts_of(*run));
+        });
       } catch (...) {
         run.reset();  // what a failed run has left is not gone on with
         throw;
@@ -61,6 +76,16 @@ class AppGraphHandle : public torch::CustomClassHolder {
   }
 
  private:
+  // Collective. Ranks that ask different questions would mix their answers.
+  void require_same_question(const std::string& name, const Settings& given) const {
+    if (world_.size() == 1) return;
+    std::map<std::string, double> ordered;
+    for (const auto& item : given) ordered[item.key()] = item.value();
+    std::string settings;
+    for (const auto& [key, value] : ordered) settings += fmt::format("{}={} ", key, value);
+    require_equal(world_, "ranks ask different questions",
+                  {{"the app", name}, {"its arguments", settings}});
+  }
   static AppSettings settings_of(const App& app, const Settings& given) {
     AppSettings settings(app.options);
     for (const auto& item : given) {
@@ -93,6 +118,8 @@ class AppGraphHandle : public torch::CustomClassHolder {
                     at::TensorOptions(device_).dtype(column.whole ? at::kLong : at::kDouble)));
       places.push_back(columns.back().mutable_data_ptr());
     }
+    // The memory may have been freed by work of a stream of libtorch that still goes on.
+    if (device_.is_cuda()) wait_for_gpu();
     run.write(places);
     return columns;
   }

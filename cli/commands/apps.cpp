@@ -79,7 +79,7 @@ class AppCommand {
                                          .transport = o_.transport,
                                          .gpu = session_.gpus > 0,
                                          .exact = true}),
-                      .shards = {.transposed = !dataset_.symmetric},
+                      .shards = {.transposed = !dataset_.symmetric, .slot_vertices = true},
                       .widths = {2},
                       .work = std::move(work)},
                      app_.name);
@@ -96,9 +96,13 @@ class AppCommand {
   }
 
   json to_json(const AppResult& result) const {
-    json all = {{"graph", dataset_.name},          {"ranks", world_.size()},
-                {"device", device_name(session_)}, {"partition", to_string(o_.partition)},
-                {"vertices", dataset_.vertices()}, {"edges", dataset_.edges()}};
+    json all = {{"app", app_.name},
+                {"graph", dataset_.name},
+                {"ranks", world_.size()},
+                {"device", device_name(session_)},
+                {"partition", to_string(o_.partition)},
+                {"vertices", dataset_.vertices()},
+                {"edges", dataset_.edges()}};
     for (const AppFact& fact : result.facts)
       std::visit([&](const auto& value) { all[fact.name] = value; }, fact.value);
     all["milliseconds"] = ms_[ms_.size() / 2];

@@ -138,7 +138,10 @@ template <template <class> class Algorithm, class Operators>
 class RunOn : public AppRun {
  public:
   explicit RunOn(SpreadGraph& graph) : operators_(graph), algorithm_(operators_) {}
-  void run(const AppSettings& settings) override { algorithm_.run(settings); }
+  void run(const AppSettings& settings) override {
+    algorithm_.run(settings);
+    operators_.wait();
+  }
   std::vector<AppFact> facts() override { return algorithm_.facts(); }
   void write(std::span<void* const> columns) override {
     algorithm_.columns(ColumnWriter<Operators>{operators_, columns});

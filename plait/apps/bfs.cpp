@@ -61,6 +61,6 @@ const App kBfs{.name = "bfs",
                .on_cpu = app_on_cpu<Bfs>,
                .on_gpu = app_on_gpu<Bfs>,
                .verify = verify,
-               .slot_bytes = 20};
+               .slot_bytes = 56};
 
 }  // namespace plait

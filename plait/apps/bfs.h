@@ -15,8 +15,8 @@
 
 #include "plait/apps/app.h"
 #include "plait/apps/path_key.h"
-#include "plait/base/error.h"
 #include "plait/frontier/operators.h"
+#include "plait/world/together.h"
 
 namespace plait {
 
@@ -44,9 +44,10 @@ class Bfs {
     std::uint64_t unseen = on_.graph().edges();  // edges of rows that have not been reached
     bool meets = false;
     for (FrontierTotals all = reached_.totals(), before{}; all.rows > 0;) {
-      require(reached_.step() + 1 < path_.depths(),
-              "paths of more than {} edges cannot be told apart in a graph of so many vertices",
-              path_.depths() - 2);
+      require_on_all(
+          reached_.step() + 1 < path_.depths(),
+          "paths of more than {} edges cannot be told apart in a graph of so many vertices",
+          path_.depths() - 2);
       unseen -= std::min(unseen, all.edges);
       meets = meets ? all.rows >= before.rows || all.rows > on_.graph().vertices() / kFewerRows
                     : all.edges > unseen / kFewerEdges &&

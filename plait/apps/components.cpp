@@ -44,7 +44,7 @@ void verify(const Dataset& dataset, const AppSettings&, const AppResult& result)
 
 }  // namespace
 
-JoinedLabels::JoinedLabels(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& pairs) {
+JoinedLabels::JoinedLabels(const std::vector<LabelPair>& pairs) {
   for (const auto& [a, b] : pairs) labels.push_back(a), labels.push_back(b);
   std::ranges::sort(labels);
   labels.erase(std::unique(labels.begin(), labels.end()), labels.end());
@@ -79,6 +79,6 @@ const App kComponents{.name = "components",
                       .on_cpu = app_on_cpu<Components>,
                       .on_gpu = app_on_gpu<Components>,
                       .verify = verify,
-                      .slot_bytes = 48};
+                      .slot_bytes = 64};
 
 }  // namespace plait

@@ -73,10 +73,16 @@ class ComponentSizes {
   std::vector<std::uint64_t> labels_, sizes_;
 };
 
+// Two labels that stand for the same component.
+struct LabelPair {
+  std::uint64_t a, b;
+  friend bool operator==(const LabelPair&, const LabelPair&) = default;
+};
+
 // Labels that stand for the same component on different ranks: the least for each of them.
 class JoinedLabels {
  public:
-  explicit JoinedLabels(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& pairs);
+  explicit JoinedLabels(const std::vector<LabelPair>& pairs);
 
   // All labels of the pairs, ascending, and the least that each is joined with.
   std::vector<std::uint64_t> labels, least;
@@ -221,7 +227,10 @@ class Components {
     auto listed = on_.template array<std::uint64_t>(kListed, kNone);
     auto found = on_.template array<std::uint64_t>(2 * halo + 1, 0);
     std::uint64_t *const slot_of = listed.data(), *const pairs = found.data();
+    const std::uint32_t* const parent = parents_.data();
     on_.for_rows(halo, [=] PLAIT_HOST_DEVICE(std::uint64_t h) {
+      // A slot that an edge reads is in a tree of an own row. On GPUs others may have come along.
+      if (parent[own + h] >= own) return;
       const std::uint64_t a = label[own + h], b = owners[own + h];
       if (a == b) return;
       std::uint64_t* const place = slot_of + (a * 31 + b) % kListed;
@@ -232,11 +241,14 @@ class Components {
       pairs[2 * at] = a, pairs[2 * at + 1] = b;
     });
     const std::uint64_t count = on_.get(found, 2 * halo);
-    const std::vector<std::uint64_t> mine = on_.first(found, 2 * count);
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> all;
+    const std::vector<std::uint64_t> listed_pairs = on_.first(found, 2 * count);
+    std::vector<LabelPair> mine, all;
+    for (std::size_t k = 0; k < 2 * count; k += 2)
+      mine.push_back({listed_pairs[k], listed_pairs[k + 1]});
+    std::ranges::sort(mine, {}, [](const LabelPair& pair) { return std::pair(pair.a, pair.b); });
+    mine.erase(std::unique(mine.begin(), mine.end()), mine.end());
     for (const auto& of_rank : gather_vectors(on_.world(), mine))
-      for (std::size_t k = 0; k < of_rank.size(); k += 2)
-        all.emplace_back(of_rank[k], of_rank[k + 1]);
+      all.insert(all.end(), of_rank.begin(), of_rank.end());
     relabel(JoinedLabels(all));
   }
 

@@ -21,7 +21,7 @@ std::vector<std::vector<std::uint64_t>> neighbours(const Dataset& dataset) {
       dataset.graph);
   for (auto& list : lists) {
     std::ranges::sort(list);
-    list.erase(std::ranges::unique(list).begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
   }
   return lists;
 }
@@ -77,6 +77,6 @@ const App kKcore{.name = "kcore",
                  .on_cpu = app_on_cpu<Kcore>,
                  .on_gpu = app_on_gpu<Kcore>,
                  .verify = verify,
-                 .slot_bytes = 26};
+                 .slot_bytes = 44};
 
 }  // namespace plait

@@ -51,8 +51,10 @@ class Pagerank {
       source_ =
           on_.graph().row_of(*settings.get<std::optional<std::uint64_t>>("source")).value_or(kNone);
     add_outward();
-    constexpr double kMostDamping = 0.88;  // for floats: the error is at most 4.4e-7 then
-    weighted_ || damping_ > kMostDamping ? iterate<double>() : iterate<float>();
+    // For floats: the error is at most 4.4e-7 then, and changes below the tolerance can be told.
+    constexpr double kMostDamping = 0.88, kLeastTolerance = 1e-6;
+    weighted_ || damping_ > kMostDamping || tolerance_ < kLeastTolerance ? iterate<double>()
+                                                                         : iterate<float>();
   }
 
   std::vector<AppFact> facts() const {

@@ -111,6 +111,6 @@ const App kSssp{.name = "sssp",
                 .on_cpu = app_on_cpu<Sssp>,
                 .on_gpu = app_on_gpu<Sssp>,
                 .verify = verify,
-                .slot_bytes = 36};
+                .slot_bytes = 72};
 
 }  // namespace plait

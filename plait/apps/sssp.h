@@ -27,8 +27,8 @@
 
 #include "plait/apps/app.h"
 #include "plait/apps/path_key.h"
-#include "plait/base/error.h"
 #include "plait/frontier/operators.h"
+#include "plait/world/together.h"
 
 namespace plait {
 
@@ -44,7 +44,7 @@ inline constexpr double kFar = std::numeric_limits<double>::infinity();  // of n
 // Returns the exponent of the weight of a row's first edge, as floats keep it; 0 if there is none.
 PLAIT_HOST_DEVICE inline std::uint64_t weight_exponent(const SlotEdges& edges, std::uint64_t row) {
   if (edges.degree(row) == 0) return 0;
-  return __builtin_bit_cast(std::uint32_t, edges.weight(edges.begin[row])) >> 23;
+  return __builtin_bit_cast(std::uint32_t, edges.weight(edges.begin[row])) >> 23 & 0xff;
 }
 
 template <class Operators>
@@ -72,14 +72,13 @@ class Sssp {
     // get wider.
     constexpr std::uint64_t kRowsPerEdge = 8;
     double width = bucket_width();
-    const double widest = 16 * width;
     for (double bound = width;;) {
       std::uint64_t edges = 0;
       for (FrontierTotals all = near_.totals(); all.rows > 0; all = near_.totals()) {
         edges += all.edges;
         relax(bound);
       }
-      if (edges < on_.graph().vertices() / kRowsPerEdge) width = std::min(2 * width, widest);
+      if (edges < on_.graph().vertices() / kRowsPerEdge) width *= 2;
       const double least = least_from(bound);
       if (least == kFar) break;
       const double next = std::max(least + width, std::nextafter(least, kFar));
@@ -204,10 +203,11 @@ class Sssp {
     near_.clear();
     near_.fill([=] PLAIT_HOST_DEVICE(std::uint64_t row) { return key[row] != PathKey::kNone; });
     while (near_.totals().rows > 0) {
-      require(near_.step() + 1 < path_.depths(),
-              "paths of more than {} edges that weigh nothing cannot be told apart in a graph of "
-              "so many vertices",
-              path_.depths() - 2);
+      require_on_all(
+          near_.step() + 1 < path_.depths(),
+          "paths of more than {} edges that weigh nothing cannot be told apart in a graph of "
+          "so many vertices",
+          path_.depths() - 2);
       near_.advance(
           [=] PLAIT_HOST_DEVICE(std::uint64_t row, Slot slot, EdgeOffset e) {
             const std::uint64_t here = distance[row];

@@ -17,7 +17,8 @@
 //   for_rows(count, f)          f(i) for every i below `count`
 //   sum(count, f)               the sum of f(i), of std::uint64_t; on this rank
 //   greatest(count, f)          the greatest f(i), or 0 if there is none
-//   wait()                      returns when the work so far is done
+//   wait()                      returns when the work so far is done; throws LostRankError if a
+//                               rank is lost whose values it has used
 //   sum_edges<T>(edges, f, g)   for every own row the sum s, of type T, of f(row, slot, e) over the
 //                               given edges of it, and then g(row, s), which returns a TwoSums.
 //                               Returns the sums of these; on this rank. Edges are added in the

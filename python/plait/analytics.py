@@ -3,7 +3,7 @@
 import collections
 import inspect
 
-from plait._edges.adjacency import kept
+from plait._edges.adjacency import kept, require_equal_graphs
 from plait._library import ops
 from plait.graph import as_graph
 
@@ -47,6 +47,8 @@ def _place(graph):
     owners = graph._owners()
 
     def make():
+        require_equal_graphs(edges, weight, graph.num_nodes, graph.partition, device=device.type,
+                             **{"the order": graph.reorder})
         return ops.graph_for_apps(edges, graph.num_nodes, weight, owners.handle, device)
 
     return kept(edges, weight, ("apps", *graph.placing, device), make, together=True), owners

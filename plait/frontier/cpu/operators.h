@@ -205,6 +205,7 @@ class CpuOperators::Frontier {
 
   void clear() {
     rows_.clear();
+    std::ranges::fill(marks_, 0);  // an advance that has failed may have left some
     edge_count_ = step_ = 0;
     bits_are_known_ = false;
   }

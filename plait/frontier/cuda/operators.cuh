@@ -86,7 +86,10 @@ class GpuOperators {
   std::uint64_t greatest(std::uint64_t count, const F& f) const {
     return folded<frontier::Greatest>(count, f);
   }
-  void wait() const { check_cuda(cudaStreamSynchronize(nullptr), "work on the GPU"); }
+  void wait() const {
+    check_cuda(cudaStreamSynchronize(nullptr), "work on the GPU");
+    graph_.exchange().check();
+  }
 
   template <class T, class F, class G>
   TwoSums sum_edges(const SlotEdges& edges, const F& f, const G& g) const {
@@ -173,6 +176,7 @@ class GpuOperators::Frontier {
   void clear() {
     known_ = {};
     step_ = 0;
+    on_.fill(marks_, 0u);  // an advance that has failed may have left some
     bits_are_known_ = false;
   }
   void add(std::uint64_t row) {
@@ -269,6 +273,7 @@ class GpuOperators::Frontier {
 
   template <class F>
   void advance_alone(const F& f) {
+    if (known_.rows == 0) return void(++step_);
     constexpr std::uint64_t kMost = 1 << 16;  // steps, so that the host can be interrupted
     frontier::advance_small<<<1, frontier::kSmallThreads>>>(edges_, f, rows_.data(), marks_.data(),
                                                             state_.data(), kMost);
