@@ -56,6 +56,7 @@ class Options : public testing::Test {
     ok("convert u.plait x.plait --features degree");
     ok("generate uniform --vertices 600 --edges 3000 -o m.plait");
     std::ofstream("l.txt") << "0 0\n0 1\n0 1\n1 2\n";
+    std::ofstream("w.txt") << "0 1 2.5\n1 2 0.5\n2 3 4\n3 0 1\n0 2 7\n3 1 0.25\n";
     write_dataset(set_of_rings(), "set.plait", {});
     AtomicFile x("x.npy");
     Buffer<float> values(90 * 16);
@@ -320,6 +321,12 @@ std::vector<Effects> all_effects() {
       {"study renumbering g.plait --repetitions 1", {"--width 9"}},
       {"bfs u.plait --out d.npy", {"--source 3", "--partition hash", "--verify"}},
       {"components u.plait --out d.npy", {"--partition hash", "--verify"}},
+      {"sssp w.txt --out d.npy", {"--source 3", "--partition hash", "--verify"}},
+      {"kcore u.plait --out d.npy", {"--partition hash", "--verify"}},
+      {"pagerank u.plait --out d.npy",
+       {"--source 3", "--partition hash", "--verify", "--damping 0.5", "--tolerance 0.1",
+        "--iterations 2"}},
+      {"pagerank w.txt --out d.npy", {"--weighted"}},
   };
 }
 

@@ -111,6 +111,84 @@ def check_run(found, graph, out, options):
     assert 0 < found["least_ms"] <= found["milliseconds"] <= found["most_ms"]
 
 
+@pytest.fixture(scope="module")
+def weighted(graphs, tmp_path_factory):
+    """Returns the arguments of the directed graph with weights, some of them 0, and the graph."""
+    arguments, graph = graphs["directed"]
+    random = np.random.default_rng(7)
+    graph = nx.DiGraph(graph)
+    for _, _, edge in graph.edges(data=True):
+        edge["weight"] = float(random.choice([0, 0.5, 1, 3, 20]))
+    file = tmp_path_factory.mktemp("weighted") / "weighted.el"
+    file.write_text("".join(f"{u} {v} {edge['weight']}\n" for u, v, edge in graph.edges(data=True)))
+    return [file, *arguments[1:]], graph
+
+
+NUMBER_WAYS = [[], ["--ranks", 3, "--partition", "hash", "--reorder", "rcm"]]
+
+
+@pytest.mark.parametrize("options", NUMBER_WAYS)
+def test_sssp(plait, tmp_path, weighted, options):
+    (arguments, graph), out = weighted, tmp_path / "paths.npy"
+    found = plait.json("sssp", *arguments, "--source", SOURCE, "--verify", "-o", out, *options)
+    distance, parent = np.load(out).T
+    expected = nx.single_source_dijkstra_path_length(graph, SOURCE)
+    np.testing.assert_array_equal(distance, [expected.get(v, np.inf) for v in range(len(graph))])
+    assert found["reached"] == len(expected) and found["farthest"] == max(expected.values())
+    for v in expected:  # parents lead to the source
+        for _ in range(len(graph)):
+            v = int(parent[v])
+        assert v == SOURCE
+    check_run(found, graph, out, options)
+
+
+@pytest.mark.parametrize("weight,names", [("-1", ["-1"]), ("nan", ["nan"]), ("inf", ["inf"])])
+def test_weights_that_no_path_can_have(plait, tmp_path, weight, names):
+    (tmp_path / "g.el").write_text(f"0 1 2\n1 2 {weight}\n")
+    plait.fails(FAILED if weight != "-1" else USAGE, "sssp", tmp_path / "g.el", names=names)
+
+
+def test_sssp_needs_weights(plait, graphs):
+    plait.fails(USAGE, "sssp", *graphs["directed"][0], names=["no weights"])
+
+
+@pytest.mark.parametrize("options", NUMBER_WAYS)
+@pytest.mark.parametrize("name", ["directed", "both ways"])
+def test_kcore(plait, tmp_path, graphs, name, options):
+    (arguments, graph), out = graphs[name], tmp_path / "cores.csv"
+    found = plait.json("kcore", *arguments, "--verify", "-o", out, *options)
+    simple = nx.Graph(graph)
+    simple.remove_edges_from(list(nx.selfloop_edges(simple)))
+    cores = nx.core_number(simple)
+    expected = np.array([cores[v] for v in range(len(graph))])
+    np.testing.assert_array_equal(read(out, ["core"]), expected)
+    assert found["max_core"] == expected.max() and found["max_core_size"] == (expected == expected.max()).sum()
+    check_run(found, graph, out, options)
+
+
+@pytest.mark.parametrize("options", NUMBER_WAYS)
+@pytest.mark.parametrize("settings", [{}, {"source": SOURCE}, {"damping": 0.5}, {"weighted": True}])
+def test_pagerank(plait, tmp_path, weighted, settings, options):
+    (arguments, graph), out = weighted, tmp_path / "ranks.npy"
+    given = [word for name, value in settings.items() for word in
+             ([f"--{name}"] if value is True else [f"--{name}", value])]
+    found = plait.json("pagerank", *arguments, *given, "--tolerance", 1e-10, "--iterations", 1000, "--verify", "-o", out,
+                       *options)
+    expected = nx.pagerank(graph, settings.get("damping", 0.85), tol=1e-13, max_iter=1000,
+                           personalization={SOURCE: 1} if "source" in settings else None,
+                           weight="weight" if "weighted" in settings else None)
+    expected = np.array([expected[v] for v in range(len(graph))])
+    assert np.abs(np.load(out) - expected).sum() < 1e-8
+    assert found["top"] == expected.argmax() and found["change"] < 1e-10 and found["iterations"] > 5
+    check_run(found, graph, out, options)
+
+
+@pytest.mark.parametrize("option,value,name", [("--damping", 0, "damping"), ("--damping", 1, "damping"),
+                                               ("--damping", 1.5, "--damping"), ("--source", 10**6, "source")])
+def test_pagerank_of_numbers_out_of_range(plait, graphs, option, value, name):
+    plait.fails(USAGE, "pagerank", *graphs["directed"][0], option, value, names=[name])
+
+
 def test_text(plait, graphs):
     """The source is vertex 0 unless another is named; nothing is written or verified unasked."""
     arguments, graph = graphs["both ways"]

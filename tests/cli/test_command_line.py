@@ -9,7 +9,7 @@ import pytest
 from program import DOES_NOT_FIT, FAILED, RIGHT, USAGE, environment
 
 COMMANDS = ("doctor", "info", "generate", "convert", "partition", "plan", "aggregate", "train",
-            "infer", "tune", "study", "bfs", "components")
+            "infer", "tune", "study", "bfs", "components", "sssp", "kcore", "pagerank")
 KINDS = ("dcsbm", "rmat", "grid", "star", "ring")
 
 
@@ -26,7 +26,8 @@ def test_help(plait, command):
 
 
 LONG_COMMANDS = [["plan"], ["aggregate"], ["train"], ["infer"], ["tune"], ["bench", "aggregate"],
-                 ["bench", "model"], ["study"], ["bfs"], ["components"]]
+                 ["bench", "model"], ["study"], ["bfs"], ["components"], ["sssp"], ["kcore"],
+                 ["pagerank"]]
 
 
 @pytest.mark.parametrize("command", [*[[c] for c in COMMANDS], *[["generate", k] for k in KINDS],

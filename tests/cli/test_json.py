@@ -80,6 +80,7 @@ def files(communities, tmp_path_factory):
     plait.ok("train", communities, "--epochs", 2, "--checkpoint", folder / "c.safetensors")
     (folder / "run.json").write_text(plait.ok("train", communities, "--epochs", 2, "--json").out)
     plait.ok("generate", "ring", "-o", folder / "ring.mtx")
+    (folder / "weighted.el").write_text("0 1 2.5\n1 2 1\n2 0 4\n")
     return folder
 
 
@@ -119,6 +120,9 @@ def runs(communities, folder):
     for options in ([], ["--ranks", 2, "--verify", "-o", f"{out}.csv"]):
         yield "bfs", ["bfs", communities, *options]
         yield "components", ["components", communities, *options]
+        yield "kcore", ["kcore", communities, *options]
+        yield "pagerank", ["pagerank", communities, *options]
+        yield "sssp", ["sssp", folder / "weighted.el", *options]
     yield "train", ["train", communities, "--epochs", 2, "--sampled"]
     yield "plan", ["plan", "--store", "--embeddings", "1000,30", "--width", 8, "--split", "table", "--ranks", 2]
     yield "study", ["study", "latency", "--repetitions", 1]
