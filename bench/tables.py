@@ -179,11 +179,11 @@ def messages(measured):
         yield words("grid", "cpu", ranks)
 
 
-@table("apps-cuda", "graph | bfs | components")
+@table("apps-cuda", "graph | bfs | components | kcore | pagerank")
 def apps_on_gpu(measured):
-    for graph in ("reddit", "products", "orkut", "rmat", "grid", "path", "star"):
+    for graph in ("reddit", "products", "orkut", "rmat", "small-world", "grid", "path", "star"):
         runs = (measured("apps", app=app, graph=graph, device="cuda", ranks=1, by="plait")
-                for app in ("bfs", "components"))
+                for app in ("bfs", "components", "kcore", "pagerank"))
         yield graph, *(spread(run, 3 if run.median_ms < 10 else 1) for run in runs)
 
 

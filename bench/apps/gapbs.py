@@ -15,7 +15,7 @@ import sys
 import json as jsons
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from results import FOLDER, Results  # noqa: E402
+from results import FOLDER, Results
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PLAIT = ROOT / "build/bin/plait"
