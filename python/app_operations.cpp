@@ -79,12 +79,11 @@ class AppGraphHandle : public torch::CustomClassHolder {
   // Collective. Ranks that ask different questions would mix their answers.
   void require_same_question(const std::string& name, const Settings& given) const {
     if (world_.size() == 1) return;
-    std::map<std::string, double> ordered;
-    for (const auto& item : given) ordered[item.key()] = item.value();
-    std::string settings;
-    for (const auto& [key, value] : ordered) settings += fmt::format("{}={} ", key, value);
-    require_equal(world_, "ranks ask different questions",
-                  {{"the app", name}, {"its arguments", settings}});
+    std::map<std::string, std::string> ordered;
+    for (const auto& item : given) ordered[item.key()] = fmt::to_string(item.value());
+    Facts question = {{"the app", name}};
+    question.insert(question.end(), ordered.begin(), ordered.end());
+    require_equal<UsageError>(world_, "ranks ask different questions", question);
   }
   static AppSettings settings_of(const App& app, const Settings& given) {
     AppSettings settings(app.options);

@@ -50,17 +50,20 @@ void verify(const Dataset& dataset, const AppSettings& settings, const AppResult
 
 }  // namespace
 
-const App kBfs{.name = "bfs",
-               .summary = "Find for every vertex the fewest edges of a path from a source",
-               .options = {{.name = "source",
-                            .help = "Vertex from which paths begin",
-                            .standard = std::uint64_t{0}}},
-               .columns = {{"distance", true}, {"parent", true}},
-               .facts = {"source", "reached", "depth"},
-               .check = check,
-               .on_cpu = app_on_cpu<Bfs>,
-               .on_gpu = app_on_gpu<Bfs>,
-               .verify = verify,
-               .slot_bytes = 56};
+const App kBfs{
+    .name = "bfs",
+    .summary = "Find for every vertex the fewest edges of a path from a source",
+    .options =
+        {{.name = "source",
+          .help =
+              "Vertex from which paths begin; ids of an edge list are numbered from 0, ascending",
+          .standard = std::uint64_t{0}}},
+    .columns = {{"distance", true}, {"parent", true}},
+    .facts = {"source", "reached", "depth"},
+    .check = check,
+    .on_cpu = app_on_cpu<Bfs>,
+    .on_gpu = app_on_gpu<Bfs>,
+    .verify = verify,
+    .slot_bytes = 56};
 
 }  // namespace plait

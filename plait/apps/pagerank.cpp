@@ -118,7 +118,8 @@ const App kPagerank{
                  .standard = std::uint64_t{100},
                  .least = 1},
                 {.name = "source",
-                 .help = "Vertex where walks begin anew; else all vertices are",
+                 .help = "Vertex where walks begin anew; else all vertices are; ids of an edge "
+                         "list are numbered from 0, ascending",
                  .standard = Source{}},
                 {.name = "weighted",
                  .help = "Follow edges in proportion to their weights",

@@ -8,7 +8,8 @@
 namespace plait {
 
 void require_weights(const Dataset& dataset, const std::string& otherwise) {
-  require<UsageError>(is_weighted(dataset.graph), "{} has no weights; {}", dataset.name, otherwise);
+  require<UsageError>(is_weighted(dataset.graph) || dataset.edges() == 0, "{} has no weights; {}",
+                      dataset.name, otherwise);
   constexpr float kMost = std::numeric_limits<float>::max();
   std::visit(
       [&](const auto& graph) {

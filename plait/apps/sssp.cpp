@@ -100,17 +100,20 @@ void verify(const Dataset& dataset, const AppSettings& settings, const AppResult
 
 }  // namespace
 
-const App kSssp{.name = "sssp",
-                .summary = "Find for every vertex the least weight of a path from a source",
-                .options = {{.name = "source",
-                             .help = "Vertex from which paths begin",
-                             .standard = std::uint64_t{0}}},
-                .columns = {{"distance", false}, {"parent", true}},
-                .facts = {"source", "reached", "farthest"},
-                .check = check,
-                .on_cpu = app_on_cpu<Sssp>,
-                .on_gpu = app_on_gpu<Sssp>,
-                .verify = verify,
-                .slot_bytes = 72};
+const App kSssp{
+    .name = "sssp",
+    .summary = "Find for every vertex the least weight of a path from a source",
+    .options =
+        {{.name = "source",
+          .help =
+              "Vertex from which paths begin; ids of an edge list are numbered from 0, ascending",
+          .standard = std::uint64_t{0}}},
+    .columns = {{"distance", false}, {"parent", true}},
+    .facts = {"source", "reached", "farthest"},
+    .check = check,
+    .on_cpu = app_on_cpu<Sssp>,
+    .on_gpu = app_on_gpu<Sssp>,
+    .verify = verify,
+    .slot_bytes = 72};
 
 }  // namespace plait

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdio>
 #include <numeric>
 #include <vector>
 
@@ -75,6 +76,28 @@ MetisGraph metis_graph(const AnyCsr& any, const std::string& remedy) {
   return std::visit([&](const auto& graph) { return copy_of(graph, remedy); }, any);
 }
 
+namespace {
+
+// While it lives, what C prints to stdout goes nowhere: METIS prints remarks on graphs that it can
+// hardly cut, and stdout is for results. The descriptor stays as it is, for other languages.
+class NoRemarks {
+ public:
+  NoRemarks() : before_(stdout), nowhere_(std::fopen("/dev/null", "w")) {
+    if (nowhere_ != nullptr) stdout = nowhere_;
+  }
+  ~NoRemarks() {
+    stdout = before_;
+    if (nowhere_ != nullptr) std::fclose(nowhere_);
+  }
+  NoRemarks(const NoRemarks&) = delete;
+  NoRemarks& operator=(const NoRemarks&) = delete;
+
+ private:
+  std::FILE *before_, *nowhere_;
+};
+
+}  // namespace
+
 Buffer<idx_t> metis_parts(MetisPartition partition, MetisGraph graph, std::uint64_t parts,
                           std::uint64_t seed) {
   auto n = static_cast<idx_t>(graph.vertex_weights.size()), constraints = idx_t{1};
@@ -84,6 +107,7 @@ Buffer<idx_t> metis_parts(MetisPartition partition, MetisGraph graph, std::uint6
   options[METIS_OPTION_SEED] = static_cast<idx_t>(seed & 0x7fffffff);
   idx_t cut = 0;
   Buffer<idx_t> part(graph.vertex_weights.size());
+  const NoRemarks quiet;
   const int status = partition(&n, &constraints, graph.offsets.data(), graph.neighbours.data(),
                                graph.vertex_weights.data(), nullptr, graph.edge_weights.data(), &k,
                                nullptr, nullptr, options, &cut, part.data());

@@ -1,7 +1,9 @@
 """Analytics of graphs: one function for each app of the library's table, of the same name as its command."""
 
 import collections
+import contextlib
 import inspect
+import numbers
 
 from plait._edges.adjacency import kept, require_equal_graphs
 from plait._library import ops
@@ -13,8 +15,9 @@ _KINDS = {"flag": lambda text: bool(float(text)), "whole": lambda text: int(floa
 _NOTES = """
 
 Args:
-    graph: a plait.Graph, or an object from which one can be made: an edge_index, an adjacency matrix, a Data. A
-        plait.Graph is placed once, other objects at every call.
+    graph: a plait.Graph, or an object from which one can be made: an edge_index, a Data, or a matrix, whose entry
+        (i, j) is an edge from j to i, unlike in scipy.sparse.csgraph. A plait.Graph is placed once, other objects
+        at every call.
 {arguments}
 Returns a named tuple: {columns}: one number for each of this rank's own nodes, graph.vertices, on the device of the
 graph's edges, on which the work is done; and {facts}: numbers of the whole graph.
@@ -54,15 +57,35 @@ def _place(graph):
     return kept(edges, weight, ("apps", *graph.placing, device), make, together=True), owners
 
 
+def _number(name, kind, standard, value):
+    """Returns the value of an argument as the library takes it, or None for one that is left open. Raises ValueError
+    unless it is of that kind; numbers of NumPy, and tensors of one number, are numbers."""
+    if value is None and standard is None:
+        return None
+    taken = {"flag": bool, "number": numbers.Real}.get(kind, numbers.Integral)
+    if callable(getattr(value, "item", None)):
+        with contextlib.suppress(RuntimeError, ValueError):  # of several numbers
+            value = value.item()
+    if not isinstance(value, taken) or (kind != "flag" and isinstance(value, bool)):
+        word = {"flag": "True or False", "number": "a number"}.get(kind, "a whole number")
+        raise ValueError(f"{name} is {value!r}, but must be {word}")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{name} is {value}, which no graph has") from None
+
+
 def _function(app):
     """Returns the function of an app."""
-    result = collections.namedtuple(app.name.capitalize(), (*app.columns, *app.facts))
+    result = collections.namedtuple(app.name.capitalize(), (*app.columns, *app.facts), module=__name__)
+    globals()[result.__name__] = result  # where pickle looks for it
 
     def call(graph, **settings):
-        signature.bind(graph, **settings)
+        given = signature.bind(graph, **settings)
+        given.apply_defaults()
+        found = {name: _number(name, kind, standard, given.arguments[name]) for name, kind, standard, _ in app.options}
         handle, owners = _place(as_graph(graph))
-        columns, facts = handle.run(app.name, {name: float(value) for name, value in settings.items()
-                                               if value is not None})
+        columns, facts = handle.run(app.name, {name: value for name, value in found.items() if value is not None})
         if owners.order is not None:
             columns = [owners.order.leave(column) for column in columns]
         return result(*columns, *(fact.item() for fact in facts))

@@ -1,0 +1,104 @@
+"""plait.bfs and the other functions of analytics: answers against networkx, arguments, and several ranks."""
+
+import json
+import pathlib
+import pickle
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+
+import plait
+from ranks import Ranks
+
+HERE = pathlib.Path(__file__).resolve().parent
+NODES = 60
+
+
+@pytest.fixture(scope="module")
+def graphs():
+    """Returns the same directed graph for networkx and for Plait."""
+    theirs = nx.gnm_random_graph(NODES, 170, 3, directed=True)
+    random = np.random.default_rng(1)
+    for _, _, edge in theirs.edges(data=True):
+        edge["weight"] = float(random.integers(0, 5))
+    index = torch.tensor(list(theirs.edges)).T
+    return theirs, plait.Graph(index, NODES, torch.tensor([w for *_, w in theirs.edges(data="weight")]))
+
+
+def test_answers(graphs):
+    theirs, graph = graphs
+    distances = nx.single_source_shortest_path_length(theirs, 4)
+    found = plait.bfs(graph, source=4)
+    assert found.distance.tolist() == [distances.get(v, -1) for v in range(NODES)]
+    assert (found.source, found.reached, found.depth) == (4, len(distances), max(distances.values()))
+    lengths = nx.single_source_dijkstra_path_length(theirs, 4)
+    found = plait.sssp(graph, source=4)
+    assert found.distance.tolist() == [lengths.get(v, float("inf")) for v in range(NODES)]
+    assert found.distance.dtype == torch.float64 and found.farthest == max(lengths.values())
+    assert plait.components(graph).components == nx.number_weakly_connected_components(theirs)
+    cores = nx.core_number(nx.Graph(theirs))
+    assert plait.kcore(graph).core.tolist() == [cores[v] for v in range(NODES)]
+    ranks = nx.pagerank(theirs, tol=1e-13, max_iter=500)
+    found = plait.pagerank(graph, weighted=True, tolerance=1e-12, iterations=500)
+    torch.testing.assert_close(found.rank, torch.tensor([ranks[v] for v in range(NODES)], dtype=torch.float64))
+    assert found.change < 1e-12 and found.top == max(ranks, key=ranks.get)
+
+
+def test_sources_of_edges(graphs):
+    """Tensors, matrices and graphs in another order give the same answer."""
+    theirs, graph = graphs
+    expected = plait.bfs(graph, source=4)
+    for same in (graph.edge_index, nx.to_scipy_sparse_array(theirs).T,
+                 plait.Graph(graph.edge_index, NODES, reorder="degree")):
+        found = plait.bfs(same, source=4)
+        assert found.distance.equal(expected.distance) and found.parent.equal(expected.parent)
+
+
+def test_changed_edges():
+    """The graph is placed anew when its tensor has changed."""
+    index = torch.tensor([[0, 1], [1, 2]])
+    graph = plait.Graph(index, 4)
+    assert plait.bfs(graph).reached == 3
+    index[1, 1] = 0
+    assert plait.bfs(graph).reached == 2
+
+
+@pytest.mark.parametrize("value", [3, np.int32(3), torch.tensor(3)])
+def test_whole_numbers(graphs, value):
+    assert plait.bfs(graphs[1], source=value).source == 3
+
+
+@pytest.mark.parametrize("name,settings,text", [
+    ("bfs", {"source": "3"}, "source is '3', but must be a whole number"),
+    ("bfs", {"source": 1.5}, "source is 1.5, but must be a whole number"),
+    ("bfs", {"source": True}, "must be a whole number"), ("bfs", {"source": None}, "must be a whole number"),
+    ("bfs", {"source": 10**400}, "no graph has"), ("bfs", {"source": torch.ones(2)}, "must be a whole number"),
+    ("bfs", {"source": -1}, "source is -1"), ("sssp", {"source": NODES}, f"is not in 0..{NODES - 1}"),
+    ("pagerank", {"damping": 1}, "damping"), ("pagerank", {"damping": "0.5"}, "must be a number"),
+    ("pagerank", {"weighted": 1}, "must be True or False"), ("pagerank", {"iterations": 0}, "iterations"),
+])
+def test_wrong_arguments(graphs, name, settings, text):
+    with pytest.raises(ValueError, match=text.replace(".", r"\.")):
+        getattr(plait, name)(graphs[1], **settings)
+    assert plait.bfs(graphs[1]).source == 0  # the next call is right
+
+
+def test_unknown_arguments(graphs):
+    with pytest.raises(TypeError, match="sourc"):
+        plait.bfs(graphs[1], sourc=1)
+    with pytest.raises(ValueError, match="no weights"):
+        plait.sssp(torch.tensor([[0], [1]]))
+
+
+def test_results_can_be_kept(graphs):
+    found = plait.bfs(graphs[1])
+    again = pickle.loads(pickle.dumps(found))
+    assert again.distance.equal(found.distance) and again[2:] == found[2:]
+
+
+def test_ranks():
+    """Answers and refusals are checked on the ranks."""
+    first, *others = map(json.loads, Ranks(3, HERE / "analytics_on_ranks.py").succeed())
+    assert all(other == first for other in others)
