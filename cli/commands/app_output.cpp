@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <iterator>
 
-#include "plait/aggregate/rows_in_order.h"
 #include "plait/base/error.h"
 #include "plait/base/file.h"
 #include "plait/io/npy.h"
@@ -74,17 +73,6 @@ void check_column_file(const std::string& path) {
   constexpr std::array kEndings{".npy", ".csv", ".txt"};
   require<UsageError>(std::ranges::find(kEndings, ending_of(path)) != kEndings.end(),
                       "{}: the result can be written as .npy, .csv or .txt", path);
-}
-
-void gather_columns(World& world, const Partition& partition, AppResult& result) {
-  for (AppColumn& column : result.columns)
-    std::visit(
-        [&](auto& values) {
-          using T = typename std::remove_reference_t<decltype(values)>::value_type;
-          const Buffer<T> all = rows_in_order<T>(world, partition, values, 1);
-          values.assign(all.begin(), all.end());
-        },
-        column.values);
 }
 
 void write_columns(const std::string& path, const AppResult& result) {

@@ -10,10 +10,6 @@ namespace plait::cli {
 // Throws UsageError unless the name ends as that of a file which write_columns() can write.
 void check_column_file(const std::string& path);
 
-// Collective. Puts the columns of all ranks, in the order of the vertices' numbers, into the result
-// of rank 0, and empties those of the others.
-void gather_columns(World& world, const Partition& partition, AppResult& result);
-
 // Writes the columns of all vertices, in one of these forms by the ending of the name:
 //   .npy   vertices x columns (one column: vertices), of int64 or float64
 //   .csv   a line of names, then the number of each vertex and its values

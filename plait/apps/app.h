@@ -104,6 +104,10 @@ struct App {
 // Returns all apps.
 std::span<const App> apps();
 
+// Collective. Puts the columns of all ranks, in the order of the vertices' numbers, into the result
+// of rank 0, and empties those of the others.
+void gather_columns(World& world, const Partition& partition, AppResult& result);
+
 // Returns the run of an algorithm, a class template over the operators whose objects are made of
 // them (RunOn). A build without CUDA throws UsageError for GPUs.
 template <template <class> class Algorithm>

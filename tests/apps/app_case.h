@@ -10,7 +10,6 @@
 #include <optional>
 #include <random>
 
-#include "plait/aggregate/rows_in_order.h"
 #include "plait/apps/app.h"
 #include "plait/base/error.h"
 #include "plait/world/gather.h"
@@ -26,14 +25,7 @@ inline constexpr std::array kSchemes{PartitionScheme::edges, PartitionScheme::ve
 // on the others.
 inline AppResult answer_of(World& world, const App& app, const Partition& partition, AppRun& run) {
   AppResult result{.columns = run.columns(app.columns), .facts = run.facts()};
-  for (AppColumn& column : result.columns)
-    std::visit(
-        [&](auto& values) {
-          using T = typename std::remove_reference_t<decltype(values)>::value_type;
-          const Buffer<T> all = rows_in_order<T>(world, partition, values, 1);
-          values.assign(all.begin(), all.end());
-        },
-        column.values);
+  gather_columns(world, partition, result);
   return result;
 }
 
