@@ -15,6 +15,7 @@
 #include "plait/base/printable.h"
 #include "plait/base/profile.h"
 #include "plait/base/timer.h"
+#include "plait/measure/bench.h"
 #include "plait/plan/route.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/world/phase.h"
@@ -90,9 +91,9 @@ class AppCommand {
       world_.barrier();
       const Stopwatch watch;
       run.run(o_.settings);
-      ms_.push_back(1e3 * watch.seconds());
+      times_.ms.push_back(1e3 * watch.seconds());
     }
-    std::ranges::sort(ms_);
+    std::ranges::sort(times_.ms);
   }
 
   json to_json(const AppResult& result) const {
@@ -105,9 +106,9 @@ class AppCommand {
                 {"edges", dataset_.edges()}};
     for (const AppFact& fact : result.facts)
       std::visit([&](const auto& value) { all[fact.name] = value; }, fact.value);
-    all["milliseconds"] = ms_[ms_.size() / 2];
-    all["least_ms"] = ms_.front();
-    all["most_ms"] = ms_.back();
+    all["milliseconds"] = times_.median();
+    all["least_ms"] = times_.least();
+    all["most_ms"] = times_.most();
     all["verified"] = o_.verify;
     all["out"] = o_.out.empty() ? json(nullptr) : json(o_.out);
     return all;
@@ -123,9 +124,10 @@ class AppCommand {
           },
           fact.value);
     fmt::print("{} of {} on {}: {}\n", app_.name, dataset_.name, ranks_of(world_, session_), facts);
-    fmt::print("{:.3f} ms", ms_[ms_.size() / 2]);
-    if (ms_.size() > 1)
-      fmt::print(", the median of {} runs ({:.3f} to {:.3f})", ms_.size(), ms_.front(), ms_.back());
+    fmt::print("{:.3f} ms", times_.median());
+    if (times_.ms.size() > 1)
+      fmt::print(", the median of {} runs ({:.3f} to {:.3f})", times_.ms.size(), times_.least(),
+                 times_.most());
     if (o_.verify) fmt::print("; verified");
     if (!o_.out.empty()) fmt::print("; written to {}", printable(o_.out));
     fmt::print("\n");
@@ -137,7 +139,7 @@ class AppCommand {
   const Session& session_;
   const Dataset dataset_;
   std::optional<Partition> partition_;
-  std::vector<double> ms_;  // of each run, ascending
+  Times times_;  // of each run
 };
 
 void add_setting(CLI::App* command, const AppOption& option, AppSettings& settings) {

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "plait/apps/app.h"
+#include "plait/base/lower_bound.h"
 #include "plait/base/random.h"
 #include "plait/frontier/operators.h"
 #include "plait/frontier/shared_value.h"
@@ -139,13 +140,14 @@ class Components {
     on_.fill(sizes_, std::uint64_t{0});
     const std::uint32_t* const parent = parents_.data();
     std::uint64_t* const size = sizes_.data();
-    const std::uint32_t most = frequent_root();
+    if (view_.own == 0) return;
+    const std::uint32_t most = on_.get(parents_, frequent_);  // another tree may have taken it in
     const std::uint64_t rest = on_.sum(view_.own, [=] PLAIT_HOST_DEVICE(std::uint64_t row) {
       if (parent[row] == most) return std::uint64_t{0};
       take_sum(size + parent[row], std::uint64_t{1});
       return std::uint64_t{1};
     });
-    if (view_.own > 0) on_.set(sizes_, most, view_.own - rest);
+    on_.set(sizes_, most, view_.own - rest);
   }
 
   // Collective. A component belongs to the owner of its least vertex, which other ranks tell of
@@ -184,7 +186,7 @@ class Components {
       });
       shorten_paths();
     }
-    const std::uint32_t most = frequent_root();
+    const std::uint32_t most = frequent_ = frequent_root();
     const std::uint64_t own = view_.own;
     const bool alone = on_.world().size() == 1;
     rest_.fill([=] PLAIT_HOST_DEVICE(std::uint64_t row) {
@@ -259,12 +261,8 @@ class Components {
     const std::uint64_t count = joined.labels.size();
     std::uint64_t* const label = labels_.data();
     on_.for_rows(view_.slots, [=] PLAIT_HOST_DEVICE(std::uint64_t row) {
-      std::uint64_t low = 0;
-      for (std::uint64_t high = count; low < high;) {
-        const std::uint64_t middle = (low + high) / 2;
-        before[middle] < label[row] ? low = middle + 1 : high = middle;
-      }
-      if (low < count && before[low] == label[row]) label[row] = after[low];
+      const std::uint64_t at = lower_bound(before, 0, count, label[row]);
+      if (at < count && before[at] == label[row]) label[row] = after[at];
     });
   }
 
@@ -306,6 +304,7 @@ class Components {
   // By root: the least number of its tree while labels are found, then its own rows.
   typename Operators::template Values<std::uint64_t> sizes_;
   typename Operators::Frontier rest_;
+  std::uint32_t frequent_ = 0;  // a slot of a tree that has most of some rows
 };
 
 }  // namespace plait

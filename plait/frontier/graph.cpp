@@ -8,12 +8,7 @@
 namespace plait {
 SpreadGraph::SpreadGraph(World& world, const Dataset& dataset, const Partition& partition, bool gpu,
                          DeviceTransport transport)
-    : world_(world),
-      partition_(partition),
-      symmetric_(dataset.symmetric),
-      weighted_(is_weighted(dataset.graph)),
-      gpu_(gpu),
-      edges_(dataset.edges()) {
+    : world_(world), partition_(partition), symmetric_(dataset.symmetric), edges_(dataset.edges()) {
   const Route route =
       resolved({.transport = transport, .gpu = gpu, .exact = true});  // edges as they are given
   exchange_ =

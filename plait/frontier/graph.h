@@ -53,10 +53,8 @@ class SpreadGraph {
   // The number of edges of all ranks, each once.
   EdgeOffset edges() const { return edges_; }
   bool symmetric() const { return symmetric_; }
-  bool weighted() const { return weighted_; }
   // Tells whether slots are the numbers of their vertices.
   bool numbered_by_slot() const { return partition_.is_whole() && partition_.numbers().empty(); }
-  bool gpu() const { return gpu_; }
   // Returns the own row of the vertex with this number; nothing if another rank owns it. Throws
   // UsageError if there is no such vertex.
   std::optional<std::uint64_t> row_of(std::uint64_t number) const;
@@ -71,7 +69,7 @@ class SpreadGraph {
  private:
   World& world_;
   const Partition& partition_;
-  const bool symmetric_, weighted_, gpu_;
+  const bool symmetric_;
   const EdgeOffset edges_;
   std::vector<EdgeOffset> inward_;
   std::unique_ptr<Exchange> exchange_;

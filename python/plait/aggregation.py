@@ -1,7 +1,7 @@
 """Sums over neighbours, y = A x, and their greatest and least values."""
 
-from plait._edges.inputs import as_edges, as_tensor
-from plait.graph import Graph
+from plait._edges.inputs import as_tensor
+from plait.graph import as_graph
 
 _OPS = ("sum", "mean", "weighted", "max", "min")
 
@@ -30,14 +30,7 @@ def aggregate(graph, x, op="sum"):
 
     Source: section 3 of MGG (Wang et al., OSDI 2023), where it is called neighbour aggregation.
     """
-    if not isinstance(graph, Graph):
-        edges = as_edges(graph)
-        if edges.num_nodes is None:
-            raise TypeError(
-                f"graph is a {type(graph).__name__}, which does not say how many nodes there are; "
-                "make a plait.Graph of the edges"
-            )
-        graph = Graph(edges.index, edges.num_nodes, edges.weight)
+    graph = as_graph(graph, counted=True)
     if op not in _OPS:
         raise ValueError(f"op is {op!r}; use {', '.join(map(repr, _OPS[:-1]))} or {_OPS[-1]!r}")
     x = as_tensor("x", x, "give (N, width) numbers")

@@ -345,9 +345,15 @@ def count_nodes(edge_index):
     return count
 
 
-def as_graph(graph):
-    """Returns a plait.Graph: the one that is given, or one made of an object that has edges."""
+def as_graph(graph, counted=False):
+    """Returns a plait.Graph: the one that is given, or one made of an object that has edges. If it must be `counted`,
+    raises TypeError for an object that does not say how many nodes there are."""
     if isinstance(graph, Graph):
         return graph
     edges = as_edges(graph)
+    if counted and edges.num_nodes is None:
+        raise TypeError(
+            f"graph is a {type(graph).__name__}, which does not say how many nodes there are; "
+            "make a plait.Graph of the edges"
+        )
     return Graph(edges.index, edges.num_nodes, edges.weight)

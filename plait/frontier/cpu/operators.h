@@ -5,7 +5,9 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <functional>
 #include <mutex>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -77,26 +79,11 @@ class CpuOperators {
   }
   template <class F>
   std::uint64_t sum(std::uint64_t count, const F& f) const {
-    std::atomic<std::uint64_t> sum{0};
-    parallel_blocks(count, kRows, [&](std::uint64_t begin, std::uint64_t end) {
-      std::uint64_t mine = 0;
-      for (std::uint64_t i = begin; i < end; ++i) mine += f(i);
-      sum.fetch_add(mine, std::memory_order_relaxed);
-    });
-    return sum;
+    return folded(count, f, std::plus<std::uint64_t>());
   }
-
   template <class F>
   std::uint64_t greatest(std::uint64_t count, const F& f) const {
-    std::atomic<std::uint64_t> greatest{0};
-    parallel_blocks(count, kRows, [&](std::uint64_t begin, std::uint64_t end) {
-      std::uint64_t mine = 0;
-      for (std::uint64_t i = begin; i < end; ++i) mine = std::max<std::uint64_t>(mine, f(i));
-      std::uint64_t seen = greatest.load(std::memory_order_relaxed);
-      while (seen < mine && !greatest.compare_exchange_weak(seen, mine)) {
-      }
-    });
-    return greatest;
+    return folded(count, f, [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); });
   }
   void wait() const {}
 
@@ -158,15 +145,15 @@ class CpuOperators {
 
   Frontier frontier(const SlotEdges& edges) const;
 
-  // Calls visit(begin, end, i) for the rows at(i), i below `count`, with their edges, of which long
-  // rows have theirs divided.
-  template <class At, class Visit>
-  static void for_pieces(const SlotEdges& edges, std::uint64_t count, const At& at,
+  // Calls visit(row, begin, end) for the rows with their edges, of which long rows have theirs
+  // divided.
+  template <class Visit>
+  static void for_pieces(const SlotEdges& edges, std::span<const std::uint32_t> some,
                          const Visit& visit) {
-    std::vector<std::vector<std::uint64_t>> long_rows((count + kPiece - 1) / kPiece);
-    parallel_blocks(count, kPiece, [&](std::uint64_t begin, std::uint64_t end) {
+    std::vector<std::vector<std::uint64_t>> long_rows((some.size() + kPiece - 1) / kPiece);
+    parallel_blocks(some.size(), kPiece, [&](std::uint64_t begin, std::uint64_t end) {
       for (std::uint64_t i = begin; i < end; ++i) {
-        const std::uint64_t row = at(i);
+        const std::uint64_t row = some[i];
         if (edges.degree(row) > kLongRow)
           long_rows[begin / kPiece].push_back(row);
         else
@@ -183,6 +170,18 @@ class CpuOperators {
  private:
   static constexpr std::uint64_t kRows = 4096;  // for a thread at once
   static constexpr std::uint64_t kPiece = 64;   // rows with their edges
+
+  // Folds f(i) of all i into one number, which is 0 at first.
+  template <class F, class Fold>
+  std::uint64_t folded(std::uint64_t count, const F& f, const Fold& fold) const {
+    std::vector<std::uint64_t> of_blocks((count + kRows - 1) / kRows);
+    parallel_blocks(count, kRows, [&](std::uint64_t begin, std::uint64_t end) {
+      std::uint64_t mine = 0;
+      for (std::uint64_t i = begin; i < end; ++i) mine = fold(mine, f(i));
+      of_blocks[begin / kRows] = mine;
+    });
+    return std::accumulate(of_blocks.begin(), of_blocks.end(), std::uint64_t{0}, fold);
+  }
 
   // Edges of a long row that are added at once.
   struct SumPiece {
@@ -235,11 +234,10 @@ class CpuOperators::Frontier {
 
   template <class F>
   void for_edges(const F& f) const {
-    CpuOperators::for_pieces(
-        edges_, rows_.size(), [&](std::uint64_t i) { return rows_[i]; },
-        [&](std::uint64_t row, EdgeOffset begin, EdgeOffset end) {
-          for (EdgeOffset e = begin; e < end; ++e) f(row, edges_.slots[e], e);
-        });
+    CpuOperators::for_pieces(edges_, rows_,
+                             [&](std::uint64_t row, EdgeOffset begin, EdgeOffset end) {
+                               for (EdgeOffset e = begin; e < end; ++e) f(row, edges_.slots[e], e);
+                             });
   }
 
   template <class T, class F>
