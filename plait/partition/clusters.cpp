@@ -1,4 +1,4 @@
-#include "plait/reorder/clusters.h"
+#include "plait/communities/clusters.h"
 
 #include <limits>
 #include <vector>

@@ -6,10 +6,10 @@
 
 #include "plait/base/error.h"
 #include "plait/base/setting.h"
+#include "plait/communities/clusters.h"
+#include "plait/communities/quotient.h"
 #include "plait/partition/partition.h"
-#include "plait/reorder/clusters.h"
 #include "plait/reorder/metis_graph.h"
-#include "plait/reorder/quotient.h"
 
 namespace plait {
 namespace {

@@ -95,7 +95,7 @@ Partition partition_by_edges(const AnyCsr& graph, int parts);
 // Makes contiguous ranges of equally many vertices.
 Partition partition_by_vertices(std::uint64_t vertices, int parts);
 // Makes ranges of equally many edges of the vertices in the order of the clusters that label
-// propagation finds (reorder/clusters.h), so that few edges are cut in graphs with communities.
+// propagation finds (communities/clusters.h), so that few edges are cut in graphs with communities.
 // Throws Error if the graph has 2^32 - 1 vertices or more.
 Partition partition_by_clusters(const AnyCsr& graph, int parts);
 // Chooses owners by a hash of the id or, if there are any, of the number before renumbering:

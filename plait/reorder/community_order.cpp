@@ -5,14 +5,14 @@
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
 #include "plait/base/profile.h"
-#include "plait/reorder/clusters.h"
+#include "plait/communities/clusters.h"
+#include "plait/communities/members.h"
+#include "plait/communities/moves.h"
+#include "plait/communities/quotient.h"
+#include "plait/communities/votes.h"
 #include "plait/reorder/community_rule.h"
-#include "plait/reorder/members.h"
-#include "plait/reorder/merge.h"
 #include "plait/reorder/merge_levels.h"
 #include "plait/reorder/methods.h"
-#include "plait/reorder/quotient.h"
-#include "plait/reorder/votes.h"
 
 namespace plait {
 namespace {

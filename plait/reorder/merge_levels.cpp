@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "plait/reorder/merge.h"
+#include "plait/communities/moves.h"
 
 namespace plait {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "plait/base/host_device.h"
+#include "plait/communities/quotient.h"
 #include "plait/reorder/dendrogram.h"
-#include "plait/reorder/quotient.h"
 
 namespace plait {
 

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "plait/base/array.h"
+#include "plait/communities/quotient.h"
 #include "plait/graph/csr.h"
-#include "plait/reorder/quotient.h"
 
 namespace plait {
 

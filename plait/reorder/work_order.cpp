@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "plait/reorder/clusters.h"
+#include "plait/communities/clusters.h"
 
 namespace plait {
 namespace {

@@ -6,12 +6,12 @@
 
 #include "plait/base/error.h"
 #include "plait/base/row_stride.h"
+#include "plait/communities/cuda/clusters.cuh"
 #include "plait/graph/generate.h"
 #include "plait/graph/shapes.h"
 #include "plait/graph/zoo.h"
 #include "plait/kernels/cuda/spmm.cuh"
 #include "plait/kernels/row_cut.h"
-#include "plait/reorder/cuda/clusters.cuh"
 #include "plait/reorder/cuda/work_order.cuh"
 #include "tests/gpu/device_matrix.h"
 #include "tests/support/random_graph.h"

@@ -10,6 +10,8 @@
 #include <set>
 
 #include "plait/base/parallel.h"
+#include "plait/communities/moves.h"
+#include "plait/communities/quotient.h"
 #include "plait/graph/dcsbm.h"
 #include "plait/graph/generate.h"
 #include "plait/graph/renumber.h"
@@ -18,9 +20,7 @@
 #include "plait/graph/validate.h"
 #include "plait/partition/quality.h"
 #include "plait/reorder/communities.h"
-#include "plait/reorder/merge.h"
 #include "plait/reorder/merge_levels.h"
-#include "plait/reorder/quotient.h"
 #include "tests/support/random_graph.h"
 
 namespace plait::test {

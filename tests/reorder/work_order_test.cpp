@@ -7,10 +7,10 @@
 #include <numeric>
 #include <random>
 
+#include "plait/communities/clusters.h"
 #include "plait/graph/dcsbm.h"
 #include "plait/graph/random_graphs.h"
 #include "plait/graph/zoo.h"
-#include "plait/reorder/clusters.h"
 #include "tests/support/random_graph.h"
 
 namespace plait {

@@ -9,13 +9,13 @@
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/base/profile.h"
+#include "plait/communities/cuda/clusters.cuh"
+#include "plait/communities/cuda/on_stream.cuh"
+#include "plait/communities/cuda/quotient.cuh"
+#include "plait/communities/cuda/warp_vote.cuh"
+#include "plait/communities/moves.h"
 #include "plait/reorder/community_rule.h"
-#include "plait/reorder/cuda/clusters.cuh"
 #include "plait/reorder/cuda/community_order.h"
-#include "plait/reorder/cuda/on_stream.cuh"
-#include "plait/reorder/cuda/quotient.cuh"
-#include "plait/reorder/cuda/warp_vote.cuh"
-#include "plait/reorder/merge.h"
 #include "plait/reorder/merge_levels.h"
 
 namespace plait {

@@ -7,7 +7,7 @@
 #include "plait/base/cuda/cub_scratch.cuh"
 #include "plait/base/cuda/one_each.cuh"
 #include "plait/base/cuda/warp.cuh"
-#include "plait/reorder/cuda/clusters.cuh"
+#include "plait/communities/cuda/clusters.cuh"
 #include "plait/reorder/cuda/work_order.cuh"
 
 namespace plait {

@@ -1,0 +1,84 @@
+// The arrays that one turn of the local moves (communities/moves.h) reads and writes, and the
+// choice of the label that a community moves to. Internal to this room.
+#pragma once
+
+#include <cstdint>
+
+#include "plait/base/cuda/warp.cuh"
+#include "plait/base/ids.h"
+#include "plait/communities/cuda/warp_vote.cuh"
+#include "plait/communities/moves_rule.h"
+
+namespace plait {
+
+// Pointers are to memory of the GPU. The first four arrays are those of a DeviceQuotient.
+struct Moves {
+  const EdgeOffset* offsets;
+  const std::uint32_t* neighbours;
+  const std::uint64_t* weights;
+  const std::uint64_t* degrees;
+  std::uint32_t communities;
+  double by_chance;
+  const std::uint32_t* labels;         // by community
+  const std::uint64_t* label_degrees;  // edge ends, by label
+  const std::uint32_t* label_sizes;    // communities, by label
+  std::uint32_t* next;                 // label chosen by each community whose turn it is
+  std::uint32_t round, turn;
+
+  __device__ std::uint64_t entries(std::uint32_t c) const { return offsets[c + 1] - offsets[c]; }
+  __device__ bool moves(std::uint32_t c) const { return turn_of(c, round) == turn; }
+};
+
+// A label and what it gains. Of labels that gain equally the lowest is the best.
+struct Best {
+  double value;
+  std::uint32_t label;
+
+  __device__ void take(double other, std::uint32_t other_label) {
+    if (other_label == kNoLabel) return;
+    if (label == kNoLabel || other > value || (other == value && other_label < label))
+      value = other, label = other_label;
+  }
+  // Makes each lane's the best of its warp. All lanes call it.
+  __device__ void take_of_warp() {
+    for (int distance = kWarp / 2; distance > 0; distance /= 2) {
+      const double other = __shfl_xor_sync(kAll, value, distance);
+      const std::uint32_t other_label = __shfl_xor_sync(kAll, label, distance);
+      take(other, other_label);
+    }
+  }
+  // Makes thread 0's the best of its block, which has so many warps. All threads call it, with
+  // shared memory of one place per warp.
+  __device__ void take_of_block(Best* of_warps, unsigned warps) {
+    take_of_warp();
+    if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = *this;
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    for (unsigned w = 1; w < warps; ++w) take(of_warps[w].value, of_warps[w].label);
+  }
+};
+
+// The gains of one community.
+struct Gains {
+  const Moves& m;
+  std::uint32_t own, own_size;
+  std::uint64_t degree;
+
+  __device__ Gains(const Moves& moves, std::uint32_t c)
+      : m(moves),
+        own(moves.labels[c]),
+        own_size(moves.label_sizes[own]),
+        degree(moves.degrees[c]) {}
+  // Takes a label to which `edges` lead, if the community may move there.
+  __device__ void take(Best& best, std::uint32_t label, std::uint64_t edges) const {
+    if (label == own || must_stay(own, own_size, label, m.label_sizes[label])) return;
+    best.take(merge_gain(edges, m.by_chance, degree, m.label_degrees[label]), label);
+  }
+  // Returns the label to move to, given the best other one and the edges to the own one.
+  __device__ std::uint32_t choose(const Best& best, std::uint64_t own_edges) const {
+    const double stay = merge_gain(own_edges, m.by_chance, degree, m.label_degrees[own] - degree);
+    return best.label != kNoLabel && best.value > stay ? best.label : own;
+  }
+};
+
+}  // namespace plait

@@ -1,0 +1,214 @@
+#include "plait/communities/quotient.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "plait/communities/members.h"
+#include "plait/communities/sums_by_label.h"
+
+namespace plait {
+namespace {
+
+constexpr std::uint64_t kWorkPerPiece = std::uint64_t{1} << 15;
+constexpr std::size_t kQuotientGrain = std::size_t{1} << 16;
+
+struct Rows {
+  std::vector<std::uint32_t> neighbours;
+  std::vector<std::uint64_t> weights;
+};
+
+// Returns where pieces of consecutive communities begin that have about equally much work, and the
+// number of communities; a piece has one at least.
+std::vector<std::uint32_t> pieces_of(std::uint32_t communities, auto&& work_of) {
+  std::vector<std::uint32_t> starts{0};
+  std::uint64_t work = 0;
+  for (std::uint32_t c = 0; c < communities; ++c) {
+    work += work_of(c);
+    if (work < kWorkPerPiece && c + 1 < communities) continue;
+    starts.push_back(c + 1);
+    work = 0;
+  }
+  return starts;
+}
+
+// Sums the edges of every community by the community at their other end: each_edge(c, add) calls
+// add(other, weight) for each of them. work_of(c) is about the number of the edges. Sets the rows
+// of the quotient, and returns the edges inside of each community.
+std::vector<std::uint64_t> sum_rows(Quotient& quotient, std::uint32_t communities, auto&& work_of,
+                                    auto&& each_edge) {
+  const std::vector<std::uint32_t> starts = pieces_of(communities, work_of);
+  std::vector<Rows> rows(starts.size() - 1);
+  std::vector<std::uint64_t> inside(communities);
+  const ThreadCount threads(static_cast<int>(
+      std::clamp<std::size_t>(rows.size(), 1, static_cast<std::size_t>(thread_count()))));
+  SumsOfThreads sums_of_threads(communities);
+  quotient.offsets.assign(communities + std::size_t{1}, 0);
+  parallel_for(rows.size(), [&](std::size_t piece) {
+    SumsByLabel& sums = sums_of_threads.mine();
+    auto& [neighbours, weights] = rows[piece];
+    for (std::uint32_t c = starts[piece]; c < starts[piece + 1]; ++c) {
+      const auto others = sums.add(c, [&](auto&& add) { each_edge(c, add); });
+      neighbours.insert(neighbours.end(), others.begin(), others.end());
+      for (const std::uint32_t other : others) weights.push_back(sums.take(other));
+      inside[c] = sums.take(c);
+      quotient.offsets[c + std::size_t{1}] = others.size();
+    }
+  });
+  for (std::size_t c = 0; c < communities; ++c) quotient.offsets[c + 1] += quotient.offsets[c];
+  quotient.neighbours = Buffer<std::uint32_t>(quotient.offsets.back());
+  quotient.weights = Buffer<std::uint64_t>(quotient.offsets.back());
+  parallel_for(rows.size(), [&](std::size_t piece) {
+    const EdgeOffset at = quotient.offsets[starts[piece]];
+    std::ranges::copy(rows[piece].neighbours, quotient.neighbours.begin() + at);
+    std::ranges::copy(rows[piece].weights, quotient.weights.begin() + at);
+  });
+  return inside;
+}
+
+// The same, where a community has the edges of its members, `edges` in all: each_edge(v, add) has
+// those of a member, and degree_of(v) is the number of its edge ends. Sets all of the quotient but
+// its total.
+std::vector<std::uint64_t> sum_members(Quotient& quotient, std::span<const std::uint32_t> labels,
+                                       std::uint32_t communities, EdgeOffset edges,
+                                       auto&& degree_of, auto&& each_edge) {
+  const Members members = members_of(labels, communities);
+  const std::uint64_t per_member = 1 + edges / (labels.size() + 1);
+  quotient.degrees.resize(communities);
+  return sum_rows(
+      quotient, communities,
+      [&](std::uint32_t c) { return per_member * (members.begin[c + 1] - members.begin[c]); },
+      [&](std::uint32_t c, auto&& add) {
+        std::uint64_t degree = 0;
+        for (auto i = members.begin[c]; i < members.begin[c + 1]; ++i) {
+          const std::uint32_t v = members.vertices[i];
+          degree += degree_of(v);
+          each_edge(v, add);
+        }
+        quotient.degrees[c] = degree;
+      });
+}
+
+// The entries of a quotient by the community that they lead to.
+struct Reversed {
+  std::vector<EdgeOffset> offsets;
+  Buffer<std::uint32_t> from;
+  Buffer<std::uint64_t> weights;
+};
+
+Reversed reversed(const Quotient& graph) {
+  const std::uint32_t communities = graph.communities();
+  Reversed back{std::vector<EdgeOffset>(communities + std::size_t{2}),
+                Buffer<std::uint32_t>(graph.neighbours.size()),
+                Buffer<std::uint64_t>(graph.neighbours.size())};
+  // While entries are sorted, offsets[c + 1] is the place of the next one that leads to c.
+  for (const std::uint32_t to : graph.neighbours) ++back.offsets[to + std::size_t{2}];
+  for (std::size_t c = 2; c < back.offsets.size(); ++c) back.offsets[c] += back.offsets[c - 1];
+  for (std::uint32_t c = 0; c < communities; ++c)
+    for (EdgeOffset e = graph.offsets[c]; e < graph.offsets[c + 1]; ++e) {
+      const EdgeOffset place = back.offsets[graph.neighbours[e] + std::size_t{1}]++;
+      back.from[place] = c;
+      back.weights[place] = graph.weights[e];
+    }
+  back.offsets.pop_back();
+  return back;
+}
+
+// Adds to each row the entries that lead to it, and to each degree the edges that do. `inside` has
+// the edges inside of each community.
+Quotient both_ways(const Quotient& one, std::span<const std::uint64_t> inside) {
+  const Reversed back = reversed(one);
+  Quotient both;
+  both.total = 2 * one.total;
+  both.degrees.resize(one.communities());
+  sum_rows(
+      both, one.communities(),
+      [&](std::uint32_t c) {
+        return one.offsets[c + 1] - one.offsets[c] + back.offsets[c + 1] - back.offsets[c];
+      },
+      [&](std::uint32_t c, auto&& add) {
+        std::uint64_t degree = one.degrees[c] + inside[c];
+        for (EdgeOffset e = one.offsets[c]; e < one.offsets[c + 1]; ++e)
+          add(one.neighbours[e], one.weights[e]);
+        for (EdgeOffset e = back.offsets[c]; e < back.offsets[c + 1]; ++e) {
+          add(back.from[e], back.weights[e]);
+          degree += back.weights[e];
+        }
+        both.degrees[c] = degree;
+      });
+  return both;
+}
+
+}  // namespace
+
+std::uint32_t make_dense(std::span<std::uint32_t> labels) {
+  std::vector<std::uint32_t> number(labels.size());
+  for (const std::uint32_t label : labels) number[label] = 1;
+  std::uint32_t count = 0;
+  for (std::uint32_t& one : number) one = one != 0 ? count++ : 0;
+  parallel_blocks(labels.size(), kQuotientGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t v = begin; v < end; ++v) labels[v] = number[labels[v]];
+  });
+  return count;
+}
+
+Quotient quotient_of(const AnyCsr& any, bool symmetric, std::span<const std::uint32_t> labels,
+                     std::uint32_t communities) {
+  return std::visit(
+      [&](const auto& graph) {
+        Quotient quotient;
+        quotient.total = graph.edges();
+        const auto inside = sum_members(
+            quotient, labels, communities, graph.edges(),
+            [&](std::uint32_t v) { return graph.degree(v); },
+            [&](std::uint32_t v, auto&& add) {
+              for (const auto u : graph.row(v)) add(labels[u], 1);
+            });
+        return symmetric ? std::move(quotient) : both_ways(quotient, inside);
+      },
+      any);
+}
+
+Quotient quotient_of(const Quotient& graph, std::span<const std::uint32_t> labels,
+                     std::uint32_t communities) {
+  Quotient quotient;
+  quotient.total = graph.total;
+  sum_members(
+      quotient, labels, communities, graph.neighbours.size(),
+      [&](std::uint32_t v) { return graph.degrees[v]; },
+      [&](std::uint32_t v, auto&& add) {
+        for (EdgeOffset e = graph.offsets[v]; e < graph.offsets[v + 1]; ++e)
+          add(labels[graph.neighbours[e]], graph.weights[e]);
+      });
+  return quotient;
+}
+
+void put_joined_first(std::span<std::uint32_t> labels, Quotient& graph) {
+  const std::uint32_t communities = graph.communities();
+  std::vector<std::uint32_t> number(communities);
+  for (std::uint32_t c = 0; c < communities; ++c)
+    number[c] = graph.offsets[c] < graph.offsets[c + 1];
+  if (std::ranges::find(number, 0u) == number.end()) return;
+  for (const std::uint32_t c : graph.neighbours) number[c] = 1;
+  const auto joined =
+      static_cast<std::uint32_t>(std::count(number.begin(), number.end(), std::uint32_t{1}));
+  std::uint32_t before = 0;
+  for (std::uint32_t c = 0; c < communities; ++c) {
+    if (number[c] == 0) {
+      number[c] = joined + c - before;
+      continue;
+    }
+    graph.offsets[before] = graph.offsets[c];
+    graph.degrees[before] = graph.degrees[c];
+    number[c] = before++;
+  }
+  graph.offsets[joined] = graph.neighbours.size();
+  graph.offsets.resize(joined + std::size_t{1});
+  graph.degrees.resize(joined);
+  for (std::uint32_t& c : graph.neighbours) c = number[c];
+  parallel_blocks(labels.size(), kQuotientGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t v = begin; v < end; ++v) labels[v] = number[labels[v]];
+  });
+}
+
+}  // namespace plait
