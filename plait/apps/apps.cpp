@@ -4,7 +4,7 @@
 namespace plait {
 
 std::span<const App> apps() {
-  static const std::vector<App> all = {kBfs, kComponents, kKcore, kPagerank, kSssp};
+  static const std::vector<App> all = {kBfs, kComponents, kKcore, kLouvain, kPagerank, kSssp};
   return all;
 }
 

@@ -16,90 +16,130 @@ constexpr std::size_t kTogether = 16;  // rows whose entries the processor loads
 
 class LocalMoves {
  public:
-  LocalMoves(const Quotient& graph, double resolution, EdgeOffset large)
+  LocalMoves(const WeightedRows& graph, const MoveRules& rules)
       : graph_(graph),
-        state_(graph, resolution, graph.neighbours.size() >= large),
+        rules_(rules),
+        state_(graph, rules.resolution, rules.at_once, rules.start),
         short_(graph.total < ShortRow::kTooManyEnds ? ShortRow::kMostEntries : 0),
         grain_(std::max<std::size_t>(
-            kEntriesPerPiece * count() / std::max<std::size_t>(graph.neighbours.size(), 1),
-            kTogether)),
-        threads_(state_.at_once ? threads_for(graph.neighbours.size()) : 1),
-        sums_(count(), threads_) {}
+            kEntriesPerPiece * graph.rows / std::max<std::size_t>(graph.entries, 1), kTogether)),
+        threads_(rules.at_once ? threads_for(graph.entries) : 1),
+        sums_(graph.count, threads_) {}
 
   std::vector<std::uint32_t> run() {
-    std::uint64_t before = moves_at_first(count());
+    std::uint64_t before = moves_at_first(graph_.count);
     for (std::uint32_t round = 0; round < kMostMoveRounds; ++round) {
-      const std::uint64_t moves = state_.at_once ? move_by_turns(round) : move_in_order();
-      if (few_moves(moves, count()) || (state_.at_once && hardly_fewer(moves, before))) break;
+      if (rules_.only_woken && round > 0) wake();
+      const std::uint64_t moves = rules_.at_once ? move_by_turns(round) : move_in_order();
+      if (few_moves(moves, graph_.count, rules_.least_share) ||
+          (rules_.at_once && hardly_fewer(moves, before)))
+        break;
       before = moves;
     }
     return std::move(state_.labels);
   }
 
  private:
-  // Returns the threads that a turn over a quotient of so many entries has pieces for. Each takes
-  // memory for all labels, which is set to zeros first.
+  // Returns the threads that a turn over so many entries has pieces for. Each takes memory for all
+  // labels, which is set to zeros first.
   static int threads_for(EdgeOffset entries) {
     const EdgeOffset pieces = entries / (kMoveTurns * kEntriesPerPiece);
     return static_cast<int>(
         std::clamp<EdgeOffset>(pieces, 1, static_cast<EdgeOffset>(thread_count())));
   }
-  std::uint32_t count() const { return graph_.communities(); }
-  EdgeOffset entries(std::uint32_t c) const { return graph_.offsets[c + 1] - graph_.offsets[c]; }
+  EdgeOffset entries(std::uint32_t row) const { return graph_.end[row] - graph_.begin[row]; }
+  bool is_awake(std::uint32_t row) const { return asleep_.empty() || asleep_[row] == 0; }
+
+  // Lets the rows sleep none of whose neighbours has moved since the last call.
+  void wake() {
+    asleep_.resize(graph_.rows);
+    const ThreadCount threads(threads_);
+    parallel_blocks(graph_.rows, grain_, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t row = begin; row < end; ++row)
+        asleep_[row] =
+            entries(static_cast<std::uint32_t>(row)) <= kMostToWake &&
+            std::none_of(graph_.neighbours + graph_.begin[row], graph_.neighbours + graph_.end[row],
+                         [&](std::uint32_t v) { return moved_[v] != 0; });
+    });
+    std::ranges::fill(moved_, std::uint8_t{0});
+  }
 
   // These three return how many have moved.
   std::uint64_t move_in_order() {
     std::uint64_t moves = 0;
-    for (std::uint32_t c = 0; c < count(); ++c) {
+    for (std::uint32_t row = 0; row < graph_.rows; ++row) {
+      if (!is_awake(row)) continue;
       std::uint32_t label;
-      choose({&c, 1}, &label);
-      moves += state_.set_label(c, label);
+      choose({&row, 1}, &label);
+      moves += set_label({graph_.vertex(row), label});
     }
     return moves;
   }
   std::uint64_t move_by_turns(std::uint32_t round) {
     for (auto& turn : turns_) turn.clear();
-    for (std::uint32_t c = 0; c < count(); ++c) turns_[turn_of(c, round)].push_back(c);
+    for (std::uint32_t row = 0; row < graph_.rows; ++row)
+      if (is_awake(row)) turns_[turn_of(graph_.vertex(row), round)].push_back(row);
     std::uint64_t moves = 0;
     for (const auto& turn : turns_) moves += move_at_once(turn);
     return moves;
   }
   std::uint64_t move_at_once(std::span<const std::uint32_t> turn) {
-    const ThreadCount threads(threads_);
-    next_.resize(turn.size());
-    parallel_blocks(turn.size(), grain_, [&](std::size_t begin, std::size_t end) {
-      choose(turn.subspan(begin, end - begin), next_.data() + begin);
-    });
+    {
+      const ThreadCount threads(threads_);
+      next_.resize(turn.size());
+      parallel_blocks(turn.size(), grain_, [&](std::size_t begin, std::size_t end) {
+        choose(turn.subspan(begin, end - begin), next_.data() + begin);
+      });
+    }
     std::uint64_t moves = 0;
-    for (std::size_t i = 0; i < turn.size(); ++i) moves += state_.set_label(turn[i], next_[i]);
+    if (!rules_.share) {
+      for (std::size_t i = 0; i < turn.size(); ++i)
+        moves += set_label({graph_.vertex(turn[i]), next_[i]});
+      return moves;
+    }
+    std::vector<Move> mine;
+    for (std::size_t i = 0; i < turn.size(); ++i)
+      if (const std::uint32_t v = graph_.vertex(turn[i]); next_[i] != state_.labels[v])
+        mine.push_back({v, next_[i]});
+    for (const Move& move : rules_.share(mine)) moves += set_label(move);
     return moves;
   }
+  bool set_label(const Move& move) {
+    if (!state_.set_label(move.vertex, move.label)) return false;
+    if (rules_.only_woken) {
+      if (moved_.empty()) moved_.resize(graph_.count);
+      moved_[move.vertex] = 1;
+    }
+    return true;
+  }
 
-  // Writes the labels that communities are to take: of equally good ones the lowest.
-  void choose(std::span<const std::uint32_t> communities, std::uint32_t* to) {
+  // Writes the labels that vertices are to take: of equally good ones the lowest.
+  void choose(std::span<const std::uint32_t> of_rows, std::uint32_t* to) {
     SumsByLabel& sums = sums_.mine();
     std::array<ShortRow, kTogether> rows;
-    for (std::size_t first = 0; first < communities.size(); first += kTogether) {
-      const std::size_t last = std::min(first + kTogether, communities.size());
+    for (std::size_t first = 0; first < of_rows.size(); first += kTogether) {
+      const std::size_t last = std::min(first + kTogether, of_rows.size());
       for (std::size_t i = first; i < last; ++i)
-        if (entries(communities[i]) <= short_) rows[i - first].take(state_, communities[i]);
+        if (entries(of_rows[i]) <= short_) rows[i - first].take(state_, of_rows[i]);
       for (std::size_t i = first; i < last; ++i)
-        to[i] = entries(communities[i]) <= short_ ? rows[i - first].best()
-                                                  : best_of_long(communities[i], sums);
+        to[i] =
+            entries(of_rows[i]) <= short_ ? rows[i - first].best() : best_of_long(of_rows[i], sums);
     }
   }
 
-  std::uint32_t best_of_long(std::uint32_t c, SumsByLabel& sums) const {
-    const std::uint32_t own = state_.labels[c], own_size = state_.of[own].size;
+  std::uint32_t best_of_long(std::uint32_t row, SumsByLabel& sums) const {
+    const std::uint32_t vertex = graph_.vertex(row), own = state_.labels[vertex],
+                        own_size = state_.of[own].size;
     const auto others = sums.add(own, [&](auto&& add) {
-      for (EdgeOffset e = graph_.offsets[c]; e < graph_.offsets[c + 1]; ++e)
-        add(state_.labels[graph_.neighbours[e]], graph_.weights[e]);
+      for (EdgeOffset e = graph_.begin[row]; e < graph_.end[row]; ++e)
+        if (graph_.draws(vertex, e)) add(state_.labels[graph_.neighbours[e]], graph_.weight(e));
     });
+    const std::uint64_t degree = graph_.degrees[vertex];
     const auto gain_by = [&](std::uint64_t edges, std::uint64_t ends) {
-      return merge_gain(edges, state_.by_chance, graph_.degrees[c], ends);
+      return merge_gain(edges, state_.by_chance, degree, ends);
     };
     std::uint32_t best = own;
-    double most = gain_by(sums.take(own), state_.of[own].ends - graph_.degrees[c]);
+    double most = gain_by(sums.take(own), state_.of[own].ends - degree);
     for (const std::uint32_t label : others) {
       const std::uint64_t edges = sums.take(label);
       if (static_cast<double>(edges) < most) continue;  // the gain is not above the edges
@@ -112,10 +152,12 @@ class LocalMoves {
     return best;
   }
 
-  const Quotient& graph_;
+  const WeightedRows& graph_;
+  const MoveRules& rules_;
   MoveState state_;
-  std::array<std::vector<std::uint32_t>, kMoveTurns> turns_;  // communities
+  std::array<std::vector<std::uint32_t>, kMoveTurns> turns_;  // rows
   std::vector<std::uint32_t> next_;                           // labels of those of a turn
+  std::vector<std::uint8_t> moved_, asleep_;                  // by vertex, and by row
   const EdgeOffset short_;                                    // entries of a ShortRow
   const std::size_t grain_;
   const int threads_;
@@ -124,26 +166,33 @@ class LocalMoves {
 
 }  // namespace
 
-std::vector<std::uint32_t> merge(const Quotient& graph, double resolution, EdgeOffset large) {
-  return LocalMoves(graph, resolution, large).run();
+std::vector<std::uint32_t> local_moves(const WeightedRows& graph, const MoveRules& rules) {
+  return LocalMoves(graph, rules).run();
 }
 
-double modularity_of(const Quotient& graph) {
+std::vector<std::uint32_t> merge(const Quotient& graph, double resolution, EdgeOffset large) {
+  MoveRules rules;
+  rules.resolution = resolution;
+  rules.at_once = graph.neighbours.size() >= large;
+  return local_moves(graph.rows(), rules);
+}
+
+double modularity_of(const Quotient& graph, double resolution) {
   std::vector<std::uint64_t> outer(graph.communities());
   for (std::uint32_t c = 0; c < graph.communities(); ++c)
     outer[c] = std::accumulate(graph.weights.begin() + graph.offsets[c],
                                graph.weights.begin() + graph.offsets[c + 1], std::uint64_t{0});
-  return modularity_of(graph.degrees, outer, graph.total);
+  return modularity_of(graph.degrees, outer, graph.total, resolution);
 }
 
 double modularity_of(std::span<const std::uint64_t> degrees, std::span<const std::uint64_t> outer,
-                     std::uint64_t ends) {
+                     std::uint64_t ends, double resolution) {
   double sum = 0;
   const auto total = static_cast<double>(ends);
   for (std::uint64_t begin = 0; begin < degrees.size(); begin += kModularityPiece)
     sum += modularity_of_piece(degrees.data(), outer.data(), begin,
                                std::min(begin + kModularityPiece, std::uint64_t{degrees.size()}),
-                               total);
+                               total, resolution);
   return sum;
 }
 

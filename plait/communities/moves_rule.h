@@ -9,17 +9,21 @@
 namespace plait {
 
 inline constexpr std::uint32_t kMostMoveRounds = 16;
-// Turns of a round. Communities whose turn it is look for the best neighbour at once.
+// Turns of a round. Vertices whose turn it is look for the best neighbour at once.
 inline constexpr std::uint32_t kMoveTurns = 4;
 
-// Returns the turn of a community in a round.
-PLAIT_HOST_DEVICE constexpr std::uint32_t turn_of(std::uint32_t community, std::uint32_t round) {
-  return cluster_hash(community, round) % kMoveTurns;
+// If only woken rows move (MoveRules), rows with more entries always do: one warp of a GPU looks
+// for neighbours that have moved.
+inline constexpr EdgeOffset kMostToWake = 4096;
+
+// Returns the turn of a vertex in a round.
+PLAIT_HOST_DEVICE constexpr std::uint32_t turn_of(std::uint32_t vertex, std::uint32_t round) {
+  return cluster_hash(vertex, round) % kMoveTurns;
 }
 
 // Tells whether so few of the communities have moved that there is no further round.
-constexpr bool few_moves(std::uint64_t moves, std::uint64_t communities) {
-  return moves <= communities / 200;
+constexpr bool few_moves(std::uint64_t moves, std::uint64_t communities, double least_share) {
+  return static_cast<double>(moves) <= least_share * static_cast<double>(communities);
 }
 
 // Tells whether hardly fewer communities have moved at the same time than in the round before: more
@@ -37,11 +41,11 @@ inline constexpr std::uint64_t kModularityPiece = 64;
 PLAIT_HOST_DEVICE constexpr double modularity_of_piece(const std::uint64_t* degrees,
                                                        const std::uint64_t* outer,
                                                        std::uint64_t begin, std::uint64_t end,
-                                                       double total) {
+                                                       double total, double resolution) {
   double sum = 0;
   for (std::uint64_t c = begin; c < end; ++c) {
     const double share = static_cast<double>(degrees[c]) / total;
-    sum += static_cast<double>(degrees[c] - outer[c]) / total - share * share;
+    sum += static_cast<double>(degrees[c] - outer[c]) / total - resolution * (share * share);
   }
   return sum;
 }

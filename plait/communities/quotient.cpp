@@ -169,18 +169,71 @@ Quotient quotient_of(const AnyCsr& any, bool symmetric, std::span<const std::uin
       any);
 }
 
-Quotient quotient_of(const Quotient& graph, std::span<const std::uint32_t> labels,
+Quotient quotient_of(const WeightedRows& graph, std::span<const std::uint32_t> labels,
                      std::uint32_t communities) {
   Quotient quotient;
   quotient.total = graph.total;
+  std::vector<std::uint32_t> of_rows;
+  if (graph.vertices != nullptr) {
+    of_rows.resize(graph.rows);
+    for (std::uint32_t row = 0; row < graph.rows; ++row) of_rows[row] = labels[graph.vertex(row)];
+  }
   sum_members(
-      quotient, labels, communities, graph.neighbours.size(),
-      [&](std::uint32_t v) { return graph.degrees[v]; },
-      [&](std::uint32_t v, auto&& add) {
-        for (EdgeOffset e = graph.offsets[v]; e < graph.offsets[v + 1]; ++e)
-          add(labels[graph.neighbours[e]], graph.weights[e]);
+      quotient, graph.vertices == nullptr ? labels.first(graph.rows) : of_rows, communities,
+      graph.entries, [&](std::uint32_t row) { return graph.degrees[graph.vertex(row)]; },
+      [&](std::uint32_t row, auto&& add) {
+        for (EdgeOffset e = graph.begin[row]; e < graph.end[row]; ++e)
+          if (graph.weight(e) > 0) add(labels[graph.neighbours[e]], graph.weight(e));
       });
   return quotient;
+}
+
+Quotient sum_of(std::span<const Quotient> parts) {
+  Quotient sum;
+  if (parts.empty()) return sum;
+  sum.total = parts[0].total;
+  sum.degrees.resize(parts[0].communities());
+  sum_rows(
+      sum, sum.communities(),
+      [&](std::uint32_t c) {
+        EdgeOffset entries = 1;
+        for (const Quotient& part : parts) entries += part.offsets[c + 1] - part.offsets[c];
+        return entries;
+      },
+      [&](std::uint32_t c, auto&& add) {
+        for (const Quotient& part : parts) {
+          sum.degrees[c] += part.degrees[c];
+          for (EdgeOffset e = part.offsets[c]; e < part.offsets[c + 1]; ++e)
+            add(part.neighbours[e], part.weights[e]);
+        }
+      });
+  return sum;
+}
+
+Quotient slice_of(const Quotient& graph, std::uint32_t first, std::uint32_t last) {
+  Quotient slice;
+  const EdgeOffset begin = graph.offsets[first], end = graph.offsets[last];
+  for (std::uint32_t c = first; c <= last; ++c) slice.offsets.push_back(graph.offsets[c] - begin);
+  slice.neighbours = Buffer<std::uint32_t>(end - begin);
+  slice.weights = Buffer<std::uint64_t>(end - begin);
+  std::copy(graph.neighbours.begin() + begin, graph.neighbours.begin() + end,
+            slice.neighbours.begin());
+  std::copy(graph.weights.begin() + begin, graph.weights.begin() + end, slice.weights.begin());
+  slice.degrees = graph.degrees;
+  slice.total = graph.total;
+  return slice;
+}
+
+WeightedRows Quotient::rows() const {
+  return {.begin = offsets.data(),
+          .end = offsets.data() + 1,
+          .neighbours = neighbours.data(),
+          .weights = weights.data(),
+          .degrees = degrees.data(),
+          .rows = communities(),
+          .count = communities(),
+          .entries = neighbours.size(),
+          .total = total};
 }
 
 void put_joined_first(std::span<std::uint32_t> labels, Quotient& graph) {

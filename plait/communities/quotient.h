@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "plait/base/array.h"
+#include "plait/communities/weighted_rows.h"
 #include "plait/graph/csr.h"
 
 namespace plait {
@@ -21,18 +22,26 @@ struct Quotient {
   std::uint64_t total = 0;             // edge ends in all
 
   std::uint32_t communities() const { return static_cast<std::uint32_t>(degrees.size()); }
+  // Returns the rows of all communities, which point into this.
+  WeightedRows rows() const;
 };
 
 // Renumbers labels, which are below their number, as 0, 1, ... in ascending order. Returns how many
 // there are.
 std::uint32_t make_dense(std::span<std::uint32_t> labels);
 
-// Return the quotient by labels from 0 to communities - 1: of a graph, or of a quotient of it. All
-// threads work; the result does not depend on their number.
+// Return the quotient by labels from 0 to communities - 1: of a graph, or of rows with weights,
+// where labels are by vertex. What a rank's rows give is its part of the quotient: weights and
+// degrees are to be added. All threads work; the result does not depend on their number.
 Quotient quotient_of(const AnyCsr& graph, bool symmetric, std::span<const std::uint32_t> labels,
                      std::uint32_t communities);
-Quotient quotient_of(const Quotient& graph, std::span<const std::uint32_t> labels,
+Quotient quotient_of(const WeightedRows& graph, std::span<const std::uint32_t> labels,
                      std::uint32_t communities);
+
+// Returns the sum of the parts of a quotient.
+Quotient sum_of(std::span<const Quotient> parts);
+// Returns the rows first .. last - 1 of a quotient, which has the degrees of all communities.
+Quotient slice_of(const Quotient& graph, std::uint32_t first, std::uint32_t last);
 
 // Renumbers communities, so that those with edges to others come first; both kinds keep their
 // order. The quotient forgets the others.

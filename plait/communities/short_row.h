@@ -1,4 +1,4 @@
-// The choice of a label for a community with few entries, on the CPU. Internal to this room.
+// The choice of a label for a vertex with few entries, on the CPU. Internal to this room.
 #pragma once
 
 #include <algorithm>
@@ -11,33 +11,34 @@
 
 namespace plait {
 
-// The entries of one community. Those that lead to the same label are found by comparing each with
+// The entries of one row. Those that lead to the same label are found by comparing each with
 // all others, four at a time, and gains are compared four at a time, too: no processor could
 // predict the branches that choose a label. It is best to call take() for several rows before
 // best(), so that the processor loads their labels at once.
 class ShortRow {
  public:
   static constexpr EdgeOffset kMostEntries = 16;
-  // Quotients with as many edge ends or more are beyond the precision of gains.
+  // Graphs with as many edge ends or more are beyond the precision of gains.
   static constexpr std::uint64_t kTooManyEnds = std::uint64_t{1} << 52;
 
-  // Takes the entries of community c.
-  void take(const MoveState& state, std::uint32_t c) {
-    const Quotient& graph = state.graph;
-    const EdgeOffset begin = graph.offsets[c];
-    const std::uint64_t degree = graph.degrees[c];
-    own_ = state.labels[c];
+  // Takes the entries of a row.
+  void take(const MoveState& state, std::uint32_t row) {
+    const WeightedRows& graph = state.graph;
+    const EdgeOffset begin = graph.begin[row];
+    const std::uint32_t vertex = graph.vertex(row);
+    const std::uint64_t degree = graph.degrees[vertex];
+    own_ = state.labels[vertex];
     const OfLabel own = state.of[own_];
-    size_ = static_cast<std::uint32_t>(graph.offsets[c + 1] - begin);
-    weights_ = graph.weights.data() + begin;
+    size_ = static_cast<std::uint32_t>(graph.end[row] - begin);
     std::uint64_t own_edges = 0;
     for (std::uint32_t k = 0; k < size_; ++k) {
       const std::uint32_t label = state.labels[graph.neighbours[begin + k]];
-      const bool is_own = label == own_;
-      const bool barred = is_own | state.bars(own_, own.size, label);
+      const bool is_own = label == own_, draws = graph.draws(vertex, begin + k);
+      const bool barred = is_own | !draws | state.bars(own_, own.size, label);
       labels_[k] = label | -std::int64_t{barred} << 32;
       ends_[k] = static_cast<std::int64_t>(state.of[label].ends);
-      own_edges += weights_[k] & -std::uint64_t{is_own};
+      weights_[k] = static_cast<std::int64_t>(graph.weight(begin + k));
+      own_edges += is_own && draws ? graph.weight(begin + k) : 0;
     }
     std::fill_n(labels_.begin() + size_, kLanes, kNone);
     stay_ = merge_gain(own_edges, state.by_chance, degree, own.ends - degree);
@@ -82,7 +83,7 @@ class ShortRow {
     std::memcpy(ends, ends_.data(), sizeof ends);
     for (std::uint32_t k = 0; k < size_; ++k)
       for (std::uint32_t v = 0; v < kVectors; ++v)
-        edges[v] += (labels[v] == labels_[k]) & static_cast<std::int64_t>(weights_[k]);
+        edges[v] += (labels[v] == labels_[k]) & weights_[k];
     const Numbers highest = Numbers{} + kHighest;
     const Gains endless = Gains{} + kEndless;
     Gains most = -endless;
@@ -101,10 +102,10 @@ class ShortRow {
   }
 
   std::uint32_t own_, size_ = 0;
-  const std::uint64_t* weights_;
   double stay_, chance_;  // the gain of the own label, and gain_of()'s chance
   // With room for a vector behind the last entry. Labels that must not be taken are negative.
   alignas(sizeof(Numbers)) std::array<std::int64_t, kMostEntries + kLanes> labels_, ends_;
+  std::array<std::int64_t, kMostEntries> weights_;
 };
 
 }  // namespace plait

@@ -25,6 +25,7 @@
 //                               order of edge_sums.h: s has the same bits on any number of ranks
 //   pull(values)                collective: halo slots take the values of their owners
 //   frontier(edges)             an empty frontier, whose rows have these edges
+//   Communities                 the work of communities/ on this device (communities/on_cpu.h)
 //
 // A frontier is a set of own rows. It has
 //

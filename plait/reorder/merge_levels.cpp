@@ -42,7 +42,7 @@ void merge_rest(Quotient graph, MergeLevels& levels) {
       levels.add_nothing();
       continue;
     }
-    graph = quotient_of(graph, labels, count);
+    graph = quotient_of(graph.rows(), labels, count);
     levels.add(std::move(labels), count, modularity_of(graph));
   }
 }

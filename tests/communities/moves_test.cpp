@@ -68,7 +68,7 @@ void expect_sums(const AnyCsr& any, bool symmetric, std::uint32_t communities) {
   EXPECT_EQ(found.degrees, degrees);
   EXPECT_EQ(found.total, edge_count(any) * (symmetric ? 1 : 2));
   const Quotient again =
-      quotient_of(found, second, static_cast<std::uint32_t>(second_degrees.size()));
+      quotient_of(found.rows(), second, static_cast<std::uint32_t>(second_degrees.size()));
   EXPECT_EQ(rows_of(again), second_rows);
   EXPECT_EQ(again.degrees, second_degrees);
   EXPECT_EQ(again.total, found.total);
@@ -110,7 +110,9 @@ class PlainMoves {
         for (const auto& [c, label] : chosen) moves += move(c, label);
       }
       for (std::uint32_t c = 0; !at_once_ && c < labels_.size(); ++c) moves += move(c, best(c));
-      if (few_moves(moves, labels_.size()) || (at_once_ && hardly_fewer(moves, before))) break;
+      if (few_moves(moves, labels_.size(), MoveRules{}.least_share) ||
+          (at_once_ && hardly_fewer(moves, before)))
+        break;
       before = moves;
     }
     return labels_;

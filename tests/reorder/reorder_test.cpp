@@ -187,7 +187,7 @@ double modularity_of_levels(Quotient graph, EdgeOffset large) {
     std::vector<std::uint32_t> labels = merge(graph, 1, large);
     const std::uint32_t count = make_dense(labels);
     if (count == graph.communities()) return modularity_of(graph);
-    graph = quotient_of(graph, labels, count);
+    graph = quotient_of(graph.rows(), labels, count);
   }
 }
 

@@ -8,25 +8,34 @@
 #include "plait/base/ids.h"
 #include "plait/communities/cuda/warp_vote.cuh"
 #include "plait/communities/moves_rule.h"
+#include "plait/communities/weighted_rows.h"
 
 namespace plait {
 
-// Pointers are to memory of the GPU. The first four arrays are those of a DeviceQuotient.
+// Pointers are to memory of the GPU.
 struct Moves {
-  const EdgeOffset* offsets;
-  const std::uint32_t* neighbours;
-  const std::uint64_t* weights;
-  const std::uint64_t* degrees;
-  std::uint32_t communities;
+  WeightedRows graph;
   double by_chance;
-  const std::uint32_t* labels;         // by community
+  const std::uint32_t* labels;         // by vertex
   const std::uint64_t* label_degrees;  // edge ends, by label
-  const std::uint32_t* label_sizes;    // communities, by label
-  std::uint32_t* next;                 // label chosen by each community whose turn it is
+  const std::uint32_t* label_sizes;    // vertices, by label
+  const std::uint8_t* asleep;          // by row: 1 if it does not move in this round; null: none
+  std::uint32_t* next;                 // the label that each row chooses in its turn
   std::uint32_t round, turn;
 
-  __device__ std::uint64_t entries(std::uint32_t c) const { return offsets[c + 1] - offsets[c]; }
-  __device__ bool moves(std::uint32_t c) const { return turn_of(c, round) == turn; }
+  __device__ std::uint64_t entries(std::uint32_t row) const {
+    return graph.end[row] - graph.begin[row];
+  }
+  // Returns the turn of a row; kMoveTurns if it has none in this round.
+  __device__ std::uint32_t turn_of_row(std::uint32_t row) const {
+    if (asleep != nullptr && asleep[row] != 0) return kMoveTurns;
+    return turn_of(graph.vertex(row), round);
+  }
+  __device__ bool moves(std::uint32_t row) const { return turn_of_row(row) == turn; }
+  // Returns the label to which an entry of a vertex's row draws it; kNoLabel if it draws nowhere.
+  __device__ std::uint32_t label(std::uint32_t vertex, EdgeOffset e) const {
+    return graph.draws(vertex, e) ? labels[graph.neighbours[e]] : kNoLabel;
+  }
 };
 
 // A label and what it gains. Of labels that gain equally the lowest is the best.
@@ -58,18 +67,19 @@ struct Best {
   }
 };
 
-// The gains of one community.
+// The gains of one vertex.
 struct Gains {
   const Moves& m;
-  std::uint32_t own, own_size;
+  std::uint32_t vertex, own, own_size;
   std::uint64_t degree;
 
-  __device__ Gains(const Moves& moves, std::uint32_t c)
+  __device__ Gains(const Moves& moves, std::uint32_t row)
       : m(moves),
-        own(moves.labels[c]),
+        vertex(moves.graph.vertex(row)),
+        own(moves.labels[vertex]),
         own_size(moves.label_sizes[own]),
-        degree(moves.degrees[c]) {}
-  // Takes a label to which `edges` lead, if the community may move there.
+        degree(moves.graph.degrees[vertex]) {}
+  // Takes a label to which `edges` lead, if the vertex may move there.
   __device__ void take(Best& best, std::uint32_t label, std::uint64_t edges) const {
     if (label == own || must_stay(own, own_size, label, m.label_sizes[label])) return;
     best.take(merge_gain(edges, m.by_chance, degree, m.label_degrees[label]), label);

@@ -15,16 +15,21 @@ inline constexpr std::uint32_t kMostGiants = 64;  // more rows would wait for ea
 // Owns an array of sums by label for each of the rows that move at once.
 class GiantRows {
  public:
-  // `rows`: `count` rows, in memory of the GPU. Waits for the stream. Throws DoesNotFitError.
-  GiantRows(const std::uint32_t* rows, std::uint32_t count, std::uint32_t communities,
+  // `rows`: `count` rows of the graph, in memory of the GPU. Waits for the stream. Throws
+  // DoesNotFitError.
+  GiantRows(const WeightedRows& graph, const std::uint32_t* rows, std::uint32_t count,
             cudaStream_t stream);
 
   // Moves those rows whose turn it is. Does not wait.
   void move(const Moves& moves);
 
  private:
+  struct Row {
+    std::uint32_t row, vertex;
+  };
+
   cudaStream_t stream_;
-  std::vector<std::uint32_t> rows_;
+  std::vector<Row> rows_;
   DeviceArray<Count> sums_;
   DeviceArray<Best> best_of_blocks_;
 };

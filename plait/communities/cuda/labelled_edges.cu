@@ -43,9 +43,9 @@ struct LabelledEnds {
 #pragma unroll
     for (int k = 0; k < kEdgesPerThread; ++k) {
       const EdgeOffset e = begin + k * EdgeOffset{kThreads} + threadIdx.x;
-      any[k] = e < end;
+      any[k] = e < end && (in.weights == nullptr || in.weights[e] != 0);
       to[k] = any[k] ? in.neighbours[e] : 0;
-      a[k] = any[k] ? in.labels[row_of(in.offsets, bounds[0], bounds[1], e)] : 0;
+      a[k] = any[k] ? in.label_of_row(row_of(in.offsets, bounds[0], bounds[1], e)) : 0;
     }
 #pragma unroll
     for (int k = 0; k < kEdgesPerThread; ++k) {
@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
   for (int k = 0; k < kEdgesPerThread; ++k) {
     if (ends.a[k] == ends.b[k]) continue;
-    if constexpr (kWeighted) out.key_weights[at] = out.weights[LabelledEnds::edge(k)];
+    if constexpr (kWeighted) out.weights[at] = in.weights[LabelledEnds::edge(k)];
     out.keys[at++] = key_of<Key>(ends.a[k], ends.b[k], in.bits);
     if (both) out.keys[at++] = key_of<Key>(ends.b[k], ends.a[k], in.bits);
   }

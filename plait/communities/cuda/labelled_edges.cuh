@@ -17,13 +17,19 @@ namespace plait {
 // Edges of a graph, or entries of a quotient, with labels of their ends. Pointers are to memory of
 // the GPU.
 struct LabelledEdges {
-  const EdgeOffset* offsets;  // rows + 1
+  const EdgeOffset* offsets;  // where the edges of each row begin
   const std::uint32_t* neighbours;
-  const std::uint32_t* labels;  // by row
+  const std::uint32_t* labels;              // by vertex
+  const std::uint32_t* vertices = nullptr;  // by row; null: row i is vertex i
+  const std::uint64_t* weights = nullptr;   // by edge; 0 is no edge; null: all are 1
   std::uint64_t rows;
   EdgeOffset edges;
   int bits;   // of a label
   bool both;  // an edge counts in both directions
+
+  __device__ std::uint32_t label_of_row(std::uint64_t row) const {
+    return labels[vertices == nullptr ? row : vertices[row]];
+  }
 };
 
 inline int bits_of(std::uint32_t communities) {
@@ -41,9 +47,8 @@ template <class Key>
 struct KeysOut {
   Count* written;  // the number of them; zero before
   Key* keys;
-  // By edge, and by key; null if edges have no weights. Weighted edges count in one direction.
-  const std::uint64_t* weights = nullptr;
-  std::uint64_t* key_weights = nullptr;
+  // By key; null if edges have no weights. Weighted edges count in one direction.
+  std::uint64_t* weights = nullptr;
 };
 
 // Adds the number of edges between communities to `between`, and that of edges inside each to

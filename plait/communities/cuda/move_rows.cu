@@ -18,15 +18,15 @@ constexpr std::uint64_t kTablesBytes = std::uint64_t{512} << 20, kMostTables = 5
 
 __global__ void move_short(const __grid_constant__ Moves m) {
   const std::uint64_t number = item_of_thread() / kWarp;
-  if (number >= m.communities) return;
-  const auto c = static_cast<std::uint32_t>(number);
-  const std::uint64_t entries = m.entries(c);
-  if (entries > kShort || !m.moves(c)) return;
+  if (number >= m.graph.rows) return;
+  const auto row = static_cast<std::uint32_t>(number);
+  const std::uint64_t entries = m.entries(row);
+  if (entries > kShort || !m.moves(row)) return;
+  const Gains gains(m, row);
   const std::uint32_t lane = threadIdx.x % kWarp;
-  const EdgeOffset e = m.offsets[c] + lane;
-  const std::uint32_t label = lane < entries ? m.labels[m.neighbours[e]] : kNoLabel;
-  const std::uint64_t weight = lane < entries ? m.weights[e] : 0;
-  const Gains gains(m, c);
+  const EdgeOffset e = m.graph.begin[row] + lane;
+  const std::uint32_t label = lane < entries ? m.label(gains.vertex, e) : kNoLabel;
+  const std::uint64_t weight = lane < entries ? m.graph.weight(e) : 0;
   std::uint64_t edges = 0, own_edges = 0;
   for (int other = 0; other < static_cast<int>(entries); ++other) {
     const std::uint32_t other_label = __shfl_sync(kAll, label, other);
@@ -37,19 +37,20 @@ __global__ void move_short(const __grid_constant__ Moves m) {
   Best best{0, kNoLabel};
   if (label != kNoLabel) gains.take(best, label, edges);
   best.take_of_warp();
-  if (lane == 0) m.next[c] = gains.choose(best, own_edges);
+  if (lane == 0) m.next[row] = gains.choose(best, own_edges);
 }
 
-__device__ void move_by_table(const Moves& m, std::uint32_t c, LabelSums table) {
+__device__ void move_by_table(const Moves& m, std::uint32_t row, LabelSums table) {
   __shared__ Best best_of_warps[kLargeThreads / kWarp];
   __shared__ std::uint64_t own_edges;
-  const Gains gains(m, c);
+  const Gains gains(m, row);
   __syncthreads();  // the last row's sums have been read
   table.clear();
   if (threadIdx.x == 0) own_edges = 0;
   __syncthreads();
-  for (EdgeOffset e = m.offsets[c] + threadIdx.x; e < m.offsets[c + 1]; e += blockDim.x)
-    table.add(m.labels[m.neighbours[e]], m.weights[e]);
+  for (EdgeOffset e = m.graph.begin[row] + threadIdx.x; e < m.graph.end[row]; e += blockDim.x)
+    if (const std::uint32_t label = m.label(gains.vertex, e); label != kNoLabel)
+      table.add(label, m.graph.weight(e));
   __syncthreads();
   Best best{0, kNoLabel};
   for (std::uint32_t slot = threadIdx.x; slot <= table.mask; slot += blockDim.x) {
@@ -59,7 +60,7 @@ __device__ void move_by_table(const Moves& m, std::uint32_t c, LabelSums table) 
     gains.take(best, label, table.sum(slot));
   }
   best.take_of_block(best_of_warps, blockDim.x / kWarp);
-  if (threadIdx.x == 0) m.next[c] = gains.choose(best, own_edges);
+  if (threadIdx.x == 0) m.next[row] = gains.choose(best, own_edges);
 }
 
 // Returns a power of two of at least twice the entries, but at most `most`.
@@ -90,8 +91,9 @@ __global__ void move_in_memory(const __grid_constant__ Moves m, const std::uint3
 }  // namespace
 
 void move_short_rows(const Moves& moves, cudaStream_t stream) {
-  move_short<<<blocks_of_items(std::uint64_t{moves.communities} * kWarp), kThreadsOfItems, 0,
-               stream>>>(moves);
+  if (moves.graph.rows > 0)
+    move_short<<<blocks_of_items(std::uint64_t{moves.graph.rows} * kWarp), kThreadsOfItems, 0,
+                 stream>>>(moves);
 }
 
 void move_listed_rows(const Moves& moves, RowList list, const std::uint32_t* rows,

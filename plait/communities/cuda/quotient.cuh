@@ -8,7 +8,7 @@
 
 #include "plait/base/cuda/cuda.cuh"
 #include "plait/base/ids.h"
-#include "plait/communities/quotient.h"
+#include "plait/communities/moves.h"
 
 namespace plait {
 
@@ -32,6 +32,18 @@ struct DeviceQuotient {
   std::uint32_t communities = 0;
 
   EdgeOffset entries() const { return neighbours.size(); }
+  // As Quotient::rows().
+  WeightedRows rows() const {
+    return {.begin = offsets.data(),
+            .end = offsets.data() + 1,
+            .neighbours = neighbours.data(),
+            .weights = weights.data(),
+            .degrees = degrees.data(),
+            .rows = communities,
+            .count = communities,
+            .entries = entries(),
+            .total = total};
+  }
 };
 
 // As make_dense() of quotient.h, of labels below `bound`.
@@ -43,17 +55,22 @@ std::uint32_t make_dense(DeviceArray<std::uint32_t>& labels, std::uint64_t bound
 DeviceQuotient quotient_of(const DeviceGraph& graph, const DeviceArray<std::uint32_t>& labels,
                            std::uint32_t communities, DeviceArray<std::uint8_t>& read,
                            cudaStream_t stream);
-DeviceQuotient quotient_of(const DeviceQuotient& graph, const DeviceArray<std::uint32_t>& labels,
+DeviceQuotient quotient_of(const WeightedRows& graph, const DeviceArray<std::uint32_t>& labels,
                            std::uint32_t communities, cudaStream_t stream);
 
 // As put_joined_first() of quotient.h.
 void put_joined_first(DeviceArray<std::uint32_t>& labels, DeviceQuotient& graph,
                       cudaStream_t stream);
 
-// Copies a quotient to the host, and returns the modularity of its communities. Both wait.
+// Copies a quotient to the host, and all but `outer` to the GPU. Both wait.
 Quotient to_host(const DeviceQuotient& graph);
-double modularity_of(const DeviceQuotient& graph, cudaStream_t stream);
+DeviceQuotient to_gpu(const Quotient& graph);
+// Returns the modularity of the communities. Waits.
+double modularity_of(const DeviceQuotient& graph, cudaStream_t stream, double resolution = 1);
 
+// As local_moves() of moves.h, at once.
+DeviceArray<std::uint32_t> local_moves(const WeightedRows& graph, const MoveRules& rules,
+                                       cudaStream_t stream);
 // As merge() of moves.h, of a quotient that is large.
 DeviceArray<std::uint32_t> merge(const DeviceQuotient& graph, double resolution,
                                  cudaStream_t stream);

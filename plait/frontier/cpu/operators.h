@@ -14,6 +14,7 @@
 
 #include "plait/base/parallel.h"
 #include "plait/base/raw_vector.h"
+#include "plait/communities/on_cpu.h"
 #include "plait/frontier/edge_sums.h"
 #include "plait/frontier/graph.h"
 #include "plait/frontier/operators.h"
@@ -25,6 +26,7 @@ class CpuOperators {
  public:
   template <class T>
   using Values = Buffer<T>;
+  using Communities = CommunitiesOnCpu;
   class Frontier;
 
   // The graph is on the CPU, and outlives the operators.

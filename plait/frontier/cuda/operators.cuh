@@ -9,6 +9,7 @@
 #include "plait/base/cuda/cuda.cuh"
 #include "plait/base/cuda/pinned_array.cuh"
 #include "plait/base/cuda/upload.cuh"
+#include "plait/communities/cuda/on_gpu.cuh"
 #include "plait/frontier/cuda/edge_sums.cuh"
 #include "plait/frontier/cuda/kernels.cuh"
 
@@ -18,6 +19,7 @@ class GpuOperators {
  public:
   template <class T>
   using Values = DeviceArray<T>;
+  using Communities = CommunitiesOnGpu;
   class Frontier;
 
   // The graph is on the current GPU, and outlives the operators.

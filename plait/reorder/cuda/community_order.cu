@@ -126,7 +126,7 @@ class CommunityOrder {
     DeviceArray<std::uint32_t> labels = merge(quotient, levels.resolution(), nullptr);
     const std::uint32_t count = make_dense(labels, quotient.communities, nullptr);
     if (count == quotient.communities) return levels.add_nothing();
-    quotient = quotient_of(quotient, labels, count, nullptr);
+    quotient = quotient_of(quotient.rows(), labels, count, nullptr);
     levels.add(labels.to_host(), count, modularity_of(quotient, nullptr));
   }
 

@@ -1,0 +1,148 @@
+#include "plait/apps/louvain.h"
+
+#include <map>
+
+#include "plait/apps/on_cpu.h"
+#include "plait/apps/rows.h"
+
+namespace plait {
+
+Quotient sum_of_ranks(World& world, Quotient mine) {
+  if (world.size() == 1) return mine;
+  const auto offsets = gather_vectors(world, mine.offsets),
+             degrees = gather_vectors(world, mine.degrees);
+  const auto vector_of = [](const auto& values) {
+    return std::vector(values.begin(), values.end());
+  };
+  const auto neighbours = gather_vectors(world, vector_of(mine.neighbours));
+  const auto weights = gather_vectors(world, vector_of(mine.weights));
+  std::vector<Quotient> parts(offsets.size());
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    parts[rank].offsets = offsets[rank];
+    parts[rank].degrees = degrees[rank];
+    parts[rank].neighbours = Buffer<std::uint32_t>(neighbours[rank].size());
+    parts[rank].weights = Buffer<std::uint64_t>(weights[rank].size());
+    std::ranges::copy(neighbours[rank], parts[rank].neighbours.begin());
+    std::ranges::copy(weights[rank], parts[rank].weights.begin());
+    parts[rank].total = mine.total;
+  }
+  return sum_of(parts);
+}
+
+std::vector<std::uint32_t> cut_rows(const Quotient& graph, int ranks) {
+  std::vector<std::uint32_t> cuts;
+  const auto parts = static_cast<std::uint64_t>(ranks);
+  for (std::uint64_t part = 0; part < parts; ++part)
+    cuts.push_back(
+        static_cast<std::uint32_t>(std::lower_bound(graph.offsets.begin(), graph.offsets.end() - 1,
+                                                    graph.offsets.back() * part / parts) -
+                                   graph.offsets.begin()));
+  cuts.push_back(graph.communities());
+  return cuts;
+}
+
+std::vector<std::uint64_t> by_number(World& world, const Partition& partition,
+                                     const std::vector<std::uint64_t>& of_rows) {
+  std::vector<std::uint64_t> all(partition.vertices());
+  const auto parts = gather_vectors(world, of_rows);
+  for (int part = 0; part < partition.parts(); ++part)
+    for (std::uint64_t row = 0; row < partition.size(part); ++row)
+      all[partition.number(part, row)] = parts[static_cast<std::size_t>(part)][row];
+  return all;
+}
+
+std::vector<Move> moves_of_ranks(World& world, const std::vector<Move>& mine) {
+  std::vector<Move> all;
+  for (const auto& of_rank : gather_vectors(world, mine))
+    all.insert(all.end(), of_rank.begin(), of_rank.end());
+  return all;
+}
+
+namespace {
+
+void check(const Dataset& dataset, const AppSettings& settings) {
+  const auto resolution = settings.get<double>("resolution");
+  require<UsageError>(resolution > 0, "resolution {} is not above 0", resolution);
+  constexpr std::uint64_t kMost = 0xfffffffe;
+  require<UsageError>(dataset.vertices() <= kMost,
+                      "{} has {} vertices, but {} at most can be moved", dataset.name,
+                      dataset.vertices(), kMost);
+  if (settings.get<bool>("weighted"))
+    require_weights(dataset, "all its edges can only weigh the same");
+}
+
+// Calls f(vertex, neighbour, weight) for all entries of the matrix, by numbers: for those of A, and
+// for those of A' unless they are the same.
+template <class F>
+void for_entries(const Dataset& dataset, bool weighted, const F& f) {
+  std::visit(
+      [&](const auto& graph) {
+        for (std::uint64_t v = 0; v < graph.vertices(); ++v)
+          for (EdgeOffset e = graph.offsets[v]; e < graph.offsets[v + 1]; ++e) {
+            const std::uint64_t a = dataset.number(v), b = dataset.number(graph.neighbours[e]);
+            const double weight = weighted ? double{graph.weights[e]} : 1;
+            f(a, b, weight);
+            if (!dataset.symmetric) f(b, a, weight);
+          }
+      },
+      dataset.graph);
+}
+
+// Checks that each vertex has the least number of its community, that those without edges are
+// alone, and that modularity is as it is stated.
+void verify(const Dataset& dataset, const AppSettings& settings, const AppResult& result) {
+  const auto& community = std::get<std::vector<std::int64_t>>(result.columns[0].values);
+  const bool weighted = settings.get<bool>("weighted");
+  std::map<std::int64_t, std::uint64_t> sizes;
+  for (std::size_t v = 0; v < community.size(); ++v) {
+    const std::int64_t label = community[v];
+    const bool stands = label >= 0 && label <= static_cast<std::int64_t>(v) &&
+                        community[static_cast<std::size_t>(label)] == label;
+    require<MismatchError>(stands, "vertex {} has the community {}, which is not its least vertex",
+                           v, label);
+    ++sizes[label];
+  }
+  std::vector<double> ends(community.size());
+  std::vector<bool> drawn(community.size());  // by an edge to another vertex
+  double inside = 0, all = 0;
+  for_entries(dataset, weighted, [&](std::uint64_t a, std::uint64_t b, double weight) {
+    all += weight;
+    ends[static_cast<std::size_t>(community[a])] += weight;
+    if (community[a] == community[b]) inside += weight;
+    if (a != b) drawn[a] = true;
+  });
+  for (std::size_t v = 0; v < community.size(); ++v)
+    require<MismatchError>(drawn[v] || sizes[community[v]] == 1,
+                           "vertex {} has no edge to another, but is not alone", v);
+  double modularity = all > 0 ? inside / all : 0;
+  for (const double end : ends)
+    if (all > 0) modularity -= settings.get<double>("resolution") * (end / all) * (end / all);
+  const auto stated = std::get<double>(result.facts[2].value);
+  require<MismatchError>(std::abs(stated - modularity) < 1e-9, "modularity is {}, not {}",
+                         modularity, stated);
+  std::uint64_t largest = 0;
+  for (const auto& [label, size] : sizes) largest = std::max(largest, size);
+  require_fact(result, "communities", std::uint64_t{sizes.size()});
+  require_fact(result, "largest", largest);
+}
+
+}  // namespace
+
+const App kLouvain{
+    .name = "louvain",
+    .summary = "Find communities of vertices with many edges among them (Louvain)",
+    .options = {{.name = "resolution",
+                 .help = "Factor of the edges that chance would put inside communities: higher "
+                         "values give smaller communities",
+                 .standard = 1.0,
+                 .most = 1e9},
+                {.name = "weighted", .help = "Count edges by their weights", .standard = false}},
+    .columns = {{"community", true}},
+    .facts = {"communities", "largest", "modularity"},
+    .check = check,
+    .on_cpu = app_on_cpu<Louvain>,
+    .on_gpu = app_on_gpu<Louvain>,
+    .verify = verify,
+    .slot_bytes = 100};
+
+}  // namespace plait

@@ -1,0 +1,372 @@
+// Communities of high modularity by the Louvain method (Blondel, Guillaume, Lambiotte and Lefebvre,
+// "Fast unfolding of communities in large networks", Journal of Statistical Mechanics, 2008).
+//
+// Vertices move to the community of a neighbour where modularity gains the most
+// (communities/moves.h), communities become the vertices of a graph, whose vertices move in turn,
+// and so on until no more merge. Then vertices move once more, from the communities that they are
+// in now, and communities are merged again (Rotta and Noack, "Multilevel local search algorithms
+// for modularity clustering", Journal of Experimental Algorithmics 16, 2011).
+//
+// Modularity is that of the matrix A of the graph, or of A + A' if it is directed: the sum, over
+// communities, of inside / all - resolution (ends / all)^2, where `all` is the sum of the matrix,
+// `inside` that of the entries between members, and `ends` that of the members' rows. Weights are
+// whole numbers: all 1, or multiples of one power of two, small enough to keep all bits of most
+// floats and large enough for sums of 51 bits. So the answer is the same in any order of additions.
+//
+// Rows are spread over ranks, and each rank knows the community of every vertex, 28 bytes per
+// vertex: ranks share the moves that their vertices make. A graph of communities is the sum of the
+// parts that ranks have, and is spread anew; the host moves the last ones, which are small, one
+// vertex after the other.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "plait/apps/app.h"
+#include "plait/communities/on_cpu.h"
+#include "plait/frontier/operators.h"
+#include "plait/frontier/shared_value.h"
+#include "plait/world/gather.h"
+
+namespace plait {
+
+// Collective. Returns the sum of the parts that ranks have of a graph of communities.
+Quotient sum_of_ranks(World& world, Quotient mine);
+// Returns the first row of each part of a graph that is cut for so many ranks, and its end.
+std::vector<std::uint32_t> cut_rows(const Quotient& graph, int ranks);
+// Collective. Puts values of own rows, which each rank gives, where their vertices' numbers are.
+std::vector<std::uint64_t> by_number(World& world, const Partition& partition,
+                                     const std::vector<std::uint64_t>& of_rows);
+// Collective. Returns the moves of all ranks.
+std::vector<Move> moves_of_ranks(World& world, const std::vector<Move>& mine);
+
+// Returns the power of two by which a number may be multiplied so that it stays below 2^51.
+inline double scale_to_51_bits(double most) {
+  return most > 0 ? std::ldexp(1.0, 50 - std::ilogb(most)) : 1;
+}
+
+// A weight that is not negative as bits that ascend with it, and as a whole number.
+PLAIT_HOST_DEVICE inline std::uint32_t weight_bits(float weight) {
+  return __builtin_bit_cast(std::uint32_t, weight);
+}
+PLAIT_HOST_DEVICE inline std::uint64_t whole_weight(float weight, double scale) {
+  return static_cast<std::uint64_t>(weight * scale + 0.5);
+}
+
+// The rows of the vertices of a level that a rank moves, with the memory that they point to.
+template <class Communities>
+struct LouvainLevel {
+  typename Communities::Graph graph;
+  typename Communities::Labels vertices;
+  WeightedRows rows;
+};
+
+template <class Operators>
+class Louvain {
+  using Communities = typename Operators::Communities;
+  using Labels = typename Communities::Labels;
+  using Level = LouvainLevel<Communities>;
+  template <class T>
+  using Values = typename Operators::template Values<T>;
+
+ public:
+  explicit Louvain(const Operators& on)
+      : on_(on),
+        view_(on.view()),
+        count_(static_cast<std::uint32_t>(on.graph().vertices())),
+        number_(on.template array<std::uint32_t>(view_.own, 0)),
+        labels_(on.template array<std::uint32_t>(count_, 0)),
+        least_(on.template array<std::uint64_t>(count_, 0)) {
+    for_numbers();
+  }
+
+  void run(const AppSettings& settings) {
+    resolution_ = settings.get<double>("resolution");
+    weigh(settings.get<bool>("weighted"));
+    start_alone();
+    if (total_ > 0) {
+      constexpr int kPasses = 2;
+      for (int pass = 0; pass < kPasses; ++pass) climb(pass > 0);
+    }
+    find_least();
+    modularity_ = find_modularity();
+  }
+
+  std::vector<AppFact> facts() {
+    const std::uint64_t* const least = least_.data();
+    const std::uint64_t communities = on_.sum(count_, [=] PLAIT_HOST_DEVICE(std::uint64_t label) {
+      return std::uint64_t{least[label] != ~std::uint64_t{0}};
+    });
+    auto sizes = on_.template array<std::uint64_t>(count_, 0);
+    std::uint64_t* const size = sizes.data();
+    const std::uint32_t* const label = labels_.data();
+    on_.for_rows(count_, [=] PLAIT_HOST_DEVICE(std::uint64_t v) {
+      take_sum(size + label[v], std::uint64_t{1});
+    });
+    const std::uint64_t largest =
+        on_.greatest(count_, [=] PLAIT_HOST_DEVICE(std::uint64_t l) { return size[l]; });
+    return {{"communities", communities}, {"largest", largest}, {"modularity", modularity_}};
+  }
+
+  template <class Put>
+  void columns(const Put& put) const {
+    const std::uint32_t *const label = labels_.data(), *const number = number_.data();
+    const std::uint64_t* const least = least_.data();
+    put(0, [=] PLAIT_HOST_DEVICE(std::uint64_t row) -> std::int64_t {
+      return static_cast<std::int64_t>(least[label[number[row]]]);
+    });
+  }
+
+  // Notes the numbers of own rows, and those to which edges lead where slots are not numbers.
+  void for_numbers() {
+    const GraphView view = view_;
+    std::uint32_t* const number = number_.data();
+    on_.for_rows(view.own, [=] PLAIT_HOST_DEVICE(std::uint64_t row) {
+      number[row] = static_cast<std::uint32_t>(view.number(row));
+    });
+    std::uint64_t edges = on_.sum(
+        view.own, [=] PLAIT_HOST_DEVICE(std::uint64_t row) { return view.all.degree(row); });
+    entries_ = edges;
+    if (view.numbers == nullptr) return;
+    neighbours_ = on_.template array<std::uint32_t>(edges, 0);
+    std::uint32_t* const neighbour = neighbours_.data();
+    on_.for_rows(edges, [=] PLAIT_HOST_DEVICE(std::uint64_t e) {
+      neighbour[e] = static_cast<std::uint32_t>(view.number(view.all.slots[e]));
+    });
+  }
+
+  // Finds the weights of edges and the edge ends at vertices.
+  void weigh(bool weighted) {
+    const SlotEdges edges = view_.all;
+    auto ends = on_.template array<std::uint64_t>(view_.own, 0);
+    std::uint64_t* const end = ends.data();
+    if (!weighted) {
+      weights_ = {};
+      on_.for_rows(view_.own,
+                   [=] PLAIT_HOST_DEVICE(std::uint64_t row) { end[row] = edges.degree(row); });
+    } else {
+      scale_weights();
+      const std::uint64_t* const weight = weights_.data();
+      on_.template sum_edges<std::uint64_t>(
+          edges, [=] PLAIT_HOST_DEVICE(std::uint64_t, Slot, EdgeOffset e) { return weight[e]; },
+          [=] PLAIT_HOST_DEVICE(std::uint64_t row, std::uint64_t sum) {
+            end[row] = sum;
+            return TwoSums{};
+          });
+    }
+    total_ = on_.sum(view_.own, [=] PLAIT_HOST_DEVICE(std::uint64_t row) { return end[row]; });
+    all_entries_ = entries_;
+    if (on_.world().size() > 1) {
+      std::uint64_t sums[2] = {total_, all_entries_};
+      on_.world().all_reduce_sum(std::span(sums));
+      total_ = sums[0], all_entries_ = sums[1];
+    }
+    if (on_.graph().numbered_by_slot())
+      degrees_ = std::move(ends);
+    else
+      degrees_ = on_.array(std::span<const std::uint64_t>(
+          by_number(on_.world(), on_.graph().partition(), on_.first(ends, view_.own))));
+  }
+
+  // Multiplies weights by the greatest power of two with which their sum stays below 2^52: first by
+  // one that is certain to do, and then by what the sum leaves.
+  void scale_weights() {
+    const SlotEdges edges = view_.all;
+    std::uint64_t most = on_.greatest(entries_, [=] PLAIT_HOST_DEVICE(std::uint64_t e) {
+      return std::uint64_t{weight_bits(edges.weights[e])};
+    });
+    std::uint64_t all = entries_;
+    on_.world().all_reduce_max(std::span(&most, 1));
+    on_.world().all_reduce_sum(std::span(&all, 1));
+    const auto heaviest = std::bit_cast<float>(static_cast<std::uint32_t>(most));
+    const double first = scale_to_51_bits(heaviest * static_cast<double>(all));
+    std::uint64_t sum = on_.sum(entries_, [=] PLAIT_HOST_DEVICE(std::uint64_t e) {
+      return whole_weight(edges.weights[e], first);
+    });
+    on_.world().all_reduce_sum(std::span(&sum, 1));
+    const double scale = first * scale_to_51_bits(static_cast<double>(sum));
+    weights_ = on_.template array<std::uint64_t>(entries_, 0);
+    std::uint64_t* const weight = weights_.data();
+    on_.for_rows(entries_, [=] PLAIT_HOST_DEVICE(std::uint64_t e) {
+      weight[e] = whole_weight(edges.weights[e], scale);
+    });
+  }
+
+  void start_alone() {
+    std::uint32_t* const label = labels_.data();
+    on_.for_rows(count_, [=] PLAIT_HOST_DEVICE(std::uint64_t v) {
+      label[v] = static_cast<std::uint32_t>(v);
+    });
+  }
+
+  // The rows of this rank's vertices.
+  WeightedRows vertex_rows() const {
+    const bool by_slot = view_.numbers == nullptr;
+    return {.begin = view_.all.begin,
+            .end = view_.all.end,
+            .neighbours = by_slot ? view_.all.slots : neighbours_.data(),
+            .weights = weights_.size() > 0 ? weights_.data() : nullptr,
+            .vertices = by_slot ? nullptr : number_.data(),
+            .degrees = degrees_.data(),
+            .rows = static_cast<std::uint32_t>(view_.own),
+            .count = count_,
+            .entries = entries_,
+            .total = total_};
+  }
+
+  // Collective. Moves vertices, and then communities level after level until no more merge. Begins
+  // with the communities that vertices are in, or each alone.
+  void climb(bool together) {
+    Level level;
+    level.rows = vertex_rows();
+    std::uint64_t entries = all_entries_, height = 0;
+    while (entries >= kLargeQuotient) {
+      const bool from_labels = together && height == 0;
+      Labels labels = Communities::moves(level.rows, rules(true, from_labels));
+      const std::uint32_t count = Communities::dense(labels);
+      const bool merged = count < level.rows.count;
+      if (merged || height == 0) take(labels, height);
+      if (!merged) return;
+      ++height;
+      entries = next_level(level, labels, count);
+    }
+    finish(level, together, height);
+  }
+
+  // Collective. Does the rest of the levels on the host of each rank.
+  void finish(Level& level, bool together, std::uint64_t height) {
+    Quotient graph = std::move(whole_);
+    const bool from_labels = together && height == 0;
+    if (height == 0) {
+      graph = sum_of_ranks(on_.world(),
+                           Communities::to_host(Communities::quotient(
+                               level.rows, Communities::labels_of(own_numbers(count_)), count_)));
+    }
+    std::vector<std::uint32_t> start;
+    if (from_labels) start = on_.first(labels_, count_);
+    while (graph.communities() > 0) {
+      MoveRules how = rules(false, false);
+      how.start = start.empty() ? nullptr : start.data();
+      std::vector<std::uint32_t> labels = local_moves(graph.rows(), how);
+      start.clear();
+      const std::uint32_t count = make_dense(labels);
+      const bool merged = count < graph.communities();
+      if (merged || height == 0) take(Communities::labels_of(labels), height);
+      if (!merged) break;
+      ++height;
+      graph = quotient_of(graph.rows(), labels, count);
+    }
+  }
+
+  // Puts communities into those that they have moved to. Level 0 has the vertices.
+  void take(const Labels& labels, std::uint64_t height) {
+    std::uint32_t* const label = labels_.data();
+    const std::uint32_t* const to = labels.data();
+    on_.for_rows(count_, [=] PLAIT_HOST_DEVICE(std::uint64_t v) {
+      label[v] = to[height == 0 ? v : label[v]];
+    });
+    on_.wait();
+  }
+
+  // Collective. Makes the level of the communities. Returns the entries of all ranks.
+  std::uint64_t next_level(Level& level, const Labels& labels, std::uint32_t count) {
+    auto graph = Communities::quotient(level.rows, labels, count);
+    if (on_.world().size() == 1) {
+      const EdgeOffset entries = graph.neighbours.size();
+      if (entries < kLargeQuotient) {
+        whole_ = Communities::to_host(std::move(graph));
+      } else {
+        level.graph = std::move(graph);
+        level.rows = level.graph.rows();
+      }
+      return entries;
+    }
+    whole_ = sum_of_ranks(on_.world(), Communities::to_host(std::move(graph)));
+    const auto rank = static_cast<std::size_t>(on_.world().rank());
+    const std::vector<std::uint32_t> cuts = cut_rows(whole_, on_.world().size());
+    level.graph = Communities::from_host(slice_of(whole_, cuts[rank], cuts[rank + 1]));
+    level.vertices = Communities::labels_of(std::span<const std::uint32_t>(own_numbers(count))
+                                                .subspan(cuts[rank], cuts[rank + 1] - cuts[rank]));
+    level.rows = level.graph.rows();
+    level.rows.rows = cuts[rank + 1] - cuts[rank];
+    level.rows.vertices = level.vertices.data();
+    return whole_.neighbours.size();
+  }
+
+  MoveRules rules(bool at_once, bool from_labels) const {
+    MoveRules how;
+    how.resolution = resolution_;
+    how.at_once = at_once;
+    how.only_woken = true;
+    how.start = from_labels ? labels_.data() : nullptr;
+    World& world = on_.world();
+    if (at_once && world.size() > 1)
+      how.share = [&world](const std::vector<Move>& mine) { return moves_of_ranks(world, mine); };
+    return how;
+  }
+
+  // Finds the least number of a vertex in each community.
+  void find_least() {
+    on_.fill(least_, ~std::uint64_t{0});
+    std::uint64_t* const least = least_.data();
+    const std::uint32_t* const label = labels_.data();
+    on_.for_rows(count_, [=] PLAIT_HOST_DEVICE(std::uint64_t v) {
+      if (v < load(least + label[v])) take_min(least + label[v], v);
+    });
+  }
+
+  // Collective. The sum over communities has 60 bits behind the point.
+  double find_modularity() {
+    if (total_ == 0) return 0;
+    auto ends = on_.template array<std::uint64_t>(count_, 0);
+    std::uint64_t* const end = ends.data();
+    const std::uint64_t* const degree = degrees_.data();
+    const std::uint32_t* const label = labels_.data();
+    const WeightedRows rows = vertex_rows();
+    on_.for_rows(count_,
+                 [=] PLAIT_HOST_DEVICE(std::uint64_t v) { take_sum(end + label[v], degree[v]); });
+    const double all = static_cast<double>(total_);
+    const std::uint64_t by_chance = on_.sum(count_, [=] PLAIT_HOST_DEVICE(std::uint64_t l) {
+      const double share = static_cast<double>(end[l]) / all;
+      return static_cast<std::uint64_t>(share * share * 0x1p60);
+    });
+    std::uint64_t inside = on_.template sum_edges<std::uint64_t>(
+                                  view_.all,
+                                  [=] PLAIT_HOST_DEVICE(std::uint64_t row, Slot, EdgeOffset e) {
+                                    const bool same =
+                                        label[rows.neighbours[e]] == label[rows.vertex(row)];
+                                    return same ? rows.weight(e) : std::uint64_t{0};
+                                  },
+                                  [=] PLAIT_HOST_DEVICE(std::uint64_t, std::uint64_t sum) {
+                                    return TwoSums{sum, 0};
+                                  })
+                               .first;
+    on_.world().all_reduce_sum(std::span(&inside, 1));
+    return static_cast<double>(inside) / all -
+           resolution_ * (static_cast<double>(by_chance) / 0x1p60);
+  }
+
+ private:
+  static std::vector<std::uint32_t> own_numbers(std::uint32_t count) {
+    std::vector<std::uint32_t> numbers(count);
+    for (std::uint32_t v = 0; v < count; ++v) numbers[v] = v;
+    return numbers;
+  }
+
+  const Operators& on_;
+  const GraphView view_;
+  const std::uint32_t count_;                    // vertices of all ranks
+  Values<std::uint32_t> number_;                 // by own row
+  Values<std::uint32_t> neighbours_;             // by edge; empty where slots are numbers
+  Values<std::uint64_t> weights_;                // by edge; empty: all are 1
+  Values<std::uint64_t> degrees_;                // edge ends, by number
+  Values<std::uint32_t> labels_;                 // by number: the community
+  Values<std::uint64_t> least_;                  // by label: the least number in the community
+  std::uint64_t entries_ = 0, all_entries_ = 0;  // of own rows, and of all ranks
+  std::uint64_t total_ = 0;
+  double resolution_ = 1, modularity_ = 0;
+  Quotient whole_;  // the level that is reached, where the host needs it
+};
+
+}  // namespace plait
