@@ -4,7 +4,8 @@
 namespace plait {
 
 std::span<const App> apps() {
-  static const std::vector<App> all = {kBfs, kComponents, kKcore, kLouvain, kPagerank, kSssp};
+  static const std::vector<App> all = {kBfs,     kComponents, kKcore, kLeiden,
+                                       kLouvain, kPagerank,   kSssp};
   return all;
 }
 

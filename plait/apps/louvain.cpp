@@ -1,7 +1,9 @@
 #include "plait/apps/louvain.h"
 
 #include <map>
+#include <numeric>
 
+#include "plait/apps/components.h"
 #include "plait/apps/on_cpu.h"
 #include "plait/apps/rows.h"
 
@@ -60,7 +62,57 @@ std::vector<Move> moves_of_ranks(World& world, const std::vector<Move>& mine) {
 
 namespace {
 
-void check(const Dataset& dataset, const AppSettings& settings) {
+// Gives each group that is not connected the labels of its parts: the least vertex of each.
+void split_groups(const Quotient& graph, std::vector<std::uint32_t>& groups) {
+  std::vector<std::uint32_t> parent(groups.size());
+  std::iota(parent.begin(), parent.end(), 0u);
+  for (std::uint32_t v = 0; v < groups.size(); ++v)
+    for (EdgeOffset e = graph.offsets[v]; e < graph.offsets[v + 1]; ++e)
+      if (groups[v] == groups[graph.neighbours[e]] && graph.weights[e] > 0)
+        join_trees(parent.data(), v, graph.neighbours[e]);
+  for (std::uint32_t v = 0; v < groups.size(); ++v) shorten_path(parent.data(), v);
+  groups = std::move(parent);
+}
+
+// Returns for each merged community the least that is in the same group.
+std::vector<std::uint32_t> starts(const std::vector<std::uint32_t>& groups,
+                                  const std::vector<std::uint32_t>& merged, std::uint32_t count) {
+  std::vector<std::uint32_t> least(groups.size(), ~std::uint32_t{0}), found(count);
+  for (std::size_t v = 0; v < groups.size(); ++v)
+    least[groups[v]] = std::min(least[groups[v]], merged[v]);
+  for (std::size_t v = 0; v < groups.size(); ++v) found[merged[v]] = least[groups[v]];
+  return found;
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> merged_on_host(Quotient graph, std::vector<std::uint32_t> start,
+                                          MoveRules rules, bool refine) {
+  std::vector<std::uint32_t> found(graph.communities());
+  std::iota(found.begin(), found.end(), 0u);
+  const auto take = [&](const std::vector<std::uint32_t>& labels) {
+    for (std::uint32_t& label : found) label = labels[label];
+  };
+  for (;;) {
+    rules.start = start.empty() ? nullptr : start.data();
+    rules.within = nullptr;
+    std::vector<std::uint32_t> groups = local_moves(graph.rows(), rules), merged = groups;
+    rules.start = nullptr;
+    rules.within = groups.data();
+    if (refine) merged = local_moves(graph.rows(), rules);
+    const std::uint32_t count = make_dense(merged);
+    if (count == graph.communities()) {
+      if (refine) split_groups(graph, groups);
+      take(refine ? groups : merged);
+      return found;
+    }
+    take(merged);
+    start = refine ? starts(groups, merged, count) : std::vector<std::uint32_t>{};
+    graph = quotient_of(graph.rows(), merged, count);
+  }
+}
+
+void check_communities(const Dataset& dataset, const AppSettings& settings) {
   const auto resolution = settings.get<double>("resolution");
   require<UsageError>(resolution > 0, "resolution {} is not above 0", resolution);
   constexpr std::uint64_t kMost = 0xfffffffe;
@@ -70,6 +122,8 @@ void check(const Dataset& dataset, const AppSettings& settings) {
   if (settings.get<bool>("weighted"))
     require_weights(dataset, "all its edges can only weigh the same");
 }
+
+namespace {
 
 // Calls f(vertex, neighbour, weight) for all entries of the matrix, by numbers: for those of A, and
 // for those of A' unless they are the same.
@@ -103,17 +157,28 @@ void verify(const Dataset& dataset, const AppSettings& settings, const AppResult
     ++sizes[label];
   }
   std::vector<double> ends(community.size());
-  std::vector<bool> drawn(community.size());  // by an edge to another vertex
+  std::vector<bool> drawn(community.size());            // by an edge to another vertex
+  std::vector<std::uint32_t> parent(community.size());  // in trees of connected members
+  std::iota(parent.begin(), parent.end(), 0u);
   double inside = 0, all = 0;
   for_entries(dataset, weighted, [&](std::uint64_t a, std::uint64_t b, double weight) {
     all += weight;
     ends[static_cast<std::size_t>(community[a])] += weight;
-    if (community[a] == community[b]) inside += weight;
     if (a != b) drawn[a] = true;
+    if (community[a] != community[b]) return;
+    inside += weight;
+    if (weight > 0)
+      join_trees(parent.data(), static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(b));
   });
   for (std::size_t v = 0; v < community.size(); ++v)
     require<MismatchError>(drawn[v] || sizes[community[v]] == 1,
                            "vertex {} has no edge to another, but is not alone", v);
+  for (std::uint32_t v = 0; connected && v < community.size(); ++v) {
+    shorten_path(parent.data(), v);
+    require<MismatchError>(parent[v] == community[v],
+                           "no path inside its community leads from vertex {} to vertex {}", v,
+                           community[v]);
+  }
   double modularity = all > 0 ? inside / all : 0;
   for (const double end : ends)
     if (all > 0) modularity -= settings.get<double>("resolution") * (end / all) * (end / all);
@@ -126,23 +191,26 @@ void verify(const Dataset& dataset, const AppSettings& settings, const AppResult
   require_fact(result, "largest", largest);
 }
 
-}  // namespace
+std::vector<AppOption> community_options() {
+  return {{.name = "resolution",
+           .help = "Factor of the edges that chance would put inside communities: higher values "
+                   "give smaller communities",
+           .standard = 1.0,
+           .most = 1e9},
+          {.name = "weighted", .help = "Count edges by their weights", .standard = false}};
+}
 
 const App kLouvain{
     .name = "louvain",
     .summary = "Find communities of vertices with many edges among them (Louvain)",
-    .options = {{.name = "resolution",
-                 .help = "Factor of the edges that chance would put inside communities: higher "
-                         "values give smaller communities",
-                 .standard = 1.0,
-                 .most = 1e9},
-                {.name = "weighted", .help = "Count edges by their weights", .standard = false}},
+    .options = community_options(),
     .columns = {{"community", true}},
     .facts = {"communities", "largest", "modularity"},
-    .check = check,
+    .check = check_communities,
     .on_cpu = app_on_cpu<Louvain>,
     .on_gpu = app_on_gpu<Louvain>,
-    .verify = verify,
+    .verify = [](const Dataset& dataset, const AppSettings& settings,
+                 const AppResult& result) { verify_communities(dataset, settings, result, false); },
     .slot_bytes = 100};
 
 }  // namespace plait

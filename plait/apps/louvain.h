@@ -21,6 +21,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "plait/apps/app.h"
@@ -40,6 +41,22 @@ std::vector<std::uint64_t> by_number(World& world, const Partition& partition,
                                      const std::vector<std::uint64_t>& of_rows);
 // Collective. Returns the moves of all ranks.
 std::vector<Move> moves_of_ranks(World& world, const std::vector<Move>& mine);
+
+// Moves the vertices of a graph in order, from the communities in `start`, or each alone, and
+// merges these, level after level until no more merge. Returns the community of each vertex.
+// `refine`: only connected parts of communities are merged, and those that are found are connected.
+std::vector<std::uint32_t> merged_on_host(Quotient graph, std::vector<std::uint32_t> start,
+                                          MoveRules rules, bool refine);
+
+// Throws UsageError for settings that a graph does not allow.
+void check_communities(const Dataset& dataset, const AppSettings& settings);
+// Checks that each vertex has the least number of its community, that those without edges are
+// alone, that modularity is as it is stated, and, if they have to be, that communities are
+// connected. Throws MismatchError.
+void verify_communities(const Dataset& dataset, const AppSettings& settings,
+                        const AppResult& result, bool connected);
+// The options of apps that find communities.
+std::vector<AppOption> community_options();
 
 // Returns the power of two by which a number may be multiplied so that it stays below 2^51.
 inline double scale_to_51_bits(double most) {
@@ -67,13 +84,16 @@ class Louvain {
   using Communities = typename Operators::Communities;
   using Labels = typename Communities::Labels;
   using Level = LouvainLevel<Communities>;
+  using Starts = typename Operators::template Values<std::uint32_t>;  // by vertex of a level
   template <class T>
   using Values = typename Operators::template Values<T>;
 
  public:
-  explicit Louvain(const Operators& on)
+  // `refine`: merge only connected parts of communities (leiden.h).
+  explicit Louvain(const Operators& on, bool refine = false)
       : on_(on),
         view_(on.view()),
+        refine_(refine),
         count_(static_cast<std::uint32_t>(on.graph().vertices())),
         number_(on.template array<std::uint32_t>(view_.own, 0)),
         labels_(on.template array<std::uint32_t>(count_, 0)),
@@ -84,7 +104,7 @@ class Louvain {
   void run(const AppSettings& settings) {
     resolution_ = settings.get<double>("resolution");
     weigh(settings.get<bool>("weighted"));
-    start_alone();
+    if (total_ == 0) start_alone();
     if (total_ > 0) {
       constexpr int kPasses = 2;
       for (int pass = 0; pass < kPasses; ++pass) climb(pass > 0);
@@ -220,52 +240,79 @@ class Louvain {
   void climb(bool together) {
     Level level;
     level.rows = vertex_rows();
-    std::uint64_t entries = all_entries_, height = 0;
-    while (entries >= kLargeQuotient) {
-      const bool from_labels = together && height == 0;
-      Labels labels = Communities::moves(level.rows, rules(true, from_labels));
-      const std::uint32_t count = Communities::dense(labels);
-      const bool merged = count < level.rows.count;
-      if (merged || height == 0) take(labels, height);
-      if (!merged) return;
-      ++height;
-      entries = next_level(level, labels, count);
+    Starts start;  // of the level's vertices
+    if (together) {
+      start = std::move(labels_);
+      labels_ = on_.template array<std::uint32_t>(count_, 0);
     }
-    finish(level, together, height);
+    start_alone();
+    bool is_first = true;
+    for (EdgeOffset entries = all_entries_; entries >= kLargeQuotient; is_first = false) {
+      MoveRules how = rules(true);
+      how.start = start.size() > 0 ? start.data() : nullptr;
+      Labels groups = Communities::moves(level.rows, how);
+      Labels merged = refine_ ? refined(level.rows, groups) : std::move(groups);
+      const std::uint32_t count = Communities::dense(merged);
+      start = refine_ ? starts(groups, merged, count) : Starts{};
+      take(merged);
+      if (count == level.rows.count) {
+        if (!refine_) return;
+        if (!is_first && on_.world().size() == 1)
+          whole_ = Communities::to_host(std::move(level.graph));
+        break;  // groups may not be connected
+      }
+      entries = next_level(level, merged, count);
+    }
+    if (is_first) whole_ = whole_graph();
+    finish(start.size() > 0 ? on_.first(start, start.size()) : std::vector<std::uint32_t>{});
   }
 
-  // Collective. Does the rest of the levels on the host of each rank.
-  void finish(Level& level, bool together, std::uint64_t height) {
-    Quotient graph = std::move(whole_);
-    const bool from_labels = together && height == 0;
-    if (height == 0) {
-      graph = sum_of_ranks(on_.world(),
-                           Communities::to_host(Communities::quotient(
-                               level.rows, Communities::labels_of(own_numbers(count_)), count_)));
-    }
-    std::vector<std::uint32_t> start;
-    if (from_labels) start = on_.first(labels_, count_);
-    while (graph.communities() > 0) {
-      MoveRules how = rules(false, false);
-      how.start = start.empty() ? nullptr : start.data();
-      std::vector<std::uint32_t> labels = local_moves(graph.rows(), how);
-      start.clear();
-      const std::uint32_t count = make_dense(labels);
-      const bool merged = count < graph.communities();
-      if (merged || height == 0) take(Communities::labels_of(labels), height);
-      if (!merged) break;
-      ++height;
-      graph = quotient_of(graph.rows(), labels, count);
-    }
+  // Collective. Returns the connected parts of communities that are to be merged.
+  Labels refined(const WeightedRows& rows, const Labels& groups) const {
+    MoveRules how = rules(true);
+    how.within = groups.data();
+    return Communities::moves(rows, how);
   }
 
-  // Puts communities into those that they have moved to. Level 0 has the vertices.
-  void take(const Labels& labels, std::uint64_t height) {
+  // Returns for each merged community the least that is in the same group: a label of the group.
+  Starts starts(const Labels& groups, const Labels& merged, std::uint32_t count) const {
+    auto group_of = on_.template array<std::uint32_t>(count, 0);
+    auto leasts = on_.template array<std::uint32_t>(groups.size(), ~std::uint32_t{0});
+    Starts found = on_.template array<std::uint32_t>(count, 0);
+    std::uint32_t *const group_at = group_of.data(), *const least = leasts.data(),
+                         *const start = found.data();
+    const std::uint32_t *const group = groups.data(), *const to = merged.data();
+    on_.for_rows(groups.size(), [=] PLAIT_HOST_DEVICE(std::uint64_t v) {
+      store(group_at + to[v], group[v]);
+      take_min(least + group[v], to[v]);
+    });
+    on_.for_rows(count, [=] PLAIT_HOST_DEVICE(std::uint64_t c) { start[c] = least[group_at[c]]; });
+    on_.wait();
+    return found;
+  }
+
+  // Collective. Returns the graph of all vertices, each a community.
+  Quotient whole_graph() const {
+    std::vector<std::uint32_t> alone(count_);
+    std::iota(alone.begin(), alone.end(), 0u);
+    return sum_of_ranks(
+        on_.world(),
+        Communities::to_host(Communities::quotient(
+            vertex_rows(), Communities::labels_of(std::span<const std::uint32_t>(alone)), count_)));
+  }
+
+  // Does the rest of the levels on the host of each rank.
+  void finish(const std::vector<std::uint32_t>& start) {
+    const std::vector<std::uint32_t> found =
+        merged_on_host(std::exchange(whole_, {}), start, rules(false), refine_);
+    take(Communities::labels_of(std::span<const std::uint32_t>(found)));
+  }
+
+  // Puts vertices of the level into communities.
+  void take(const Labels& labels) {
     std::uint32_t* const label = labels_.data();
     const std::uint32_t* const to = labels.data();
-    on_.for_rows(count_, [=] PLAIT_HOST_DEVICE(std::uint64_t v) {
-      label[v] = to[height == 0 ? v : label[v]];
-    });
+    on_.for_rows(count_, [=] PLAIT_HOST_DEVICE(std::uint64_t v) { label[v] = to[label[v]]; });
     on_.wait();
   }
 
@@ -286,20 +333,20 @@ class Louvain {
     const auto rank = static_cast<std::size_t>(on_.world().rank());
     const std::vector<std::uint32_t> cuts = cut_rows(whole_, on_.world().size());
     level.graph = Communities::from_host(slice_of(whole_, cuts[rank], cuts[rank + 1]));
-    level.vertices = Communities::labels_of(std::span<const std::uint32_t>(own_numbers(count))
-                                                .subspan(cuts[rank], cuts[rank + 1] - cuts[rank]));
+    std::vector<std::uint32_t> own(cuts[rank + 1] - cuts[rank]);
+    std::iota(own.begin(), own.end(), cuts[rank]);
+    level.vertices = Communities::labels_of(std::span<const std::uint32_t>(own));
     level.rows = level.graph.rows();
-    level.rows.rows = cuts[rank + 1] - cuts[rank];
+    level.rows.rows = static_cast<std::uint32_t>(own.size());
     level.rows.vertices = level.vertices.data();
     return whole_.neighbours.size();
   }
 
-  MoveRules rules(bool at_once, bool from_labels) const {
+  MoveRules rules(bool at_once) const {
     MoveRules how;
     how.resolution = resolution_;
     how.at_once = at_once;
     how.only_woken = true;
-    how.start = from_labels ? labels_.data() : nullptr;
     World& world = on_.world();
     if (at_once && world.size() > 1)
       how.share = [&world](const std::vector<Move>& mine) { return moves_of_ranks(world, mine); };
@@ -348,14 +395,9 @@ class Louvain {
   }
 
  private:
-  static std::vector<std::uint32_t> own_numbers(std::uint32_t count) {
-    std::vector<std::uint32_t> numbers(count);
-    for (std::uint32_t v = 0; v < count; ++v) numbers[v] = v;
-    return numbers;
-  }
-
   const Operators& on_;
   const GraphView view_;
+  const bool refine_;
   const std::uint32_t count_;                    // vertices of all ranks
   Values<std::uint32_t> number_;                 // by own row
   Values<std::uint32_t> neighbours_;             // by edge; empty where slots are numbers

@@ -8,7 +8,7 @@
 
 namespace plait {
 
-extern const App kBfs, kComponents, kKcore, kLouvain, kPagerank, kSssp;
+extern const App kBfs, kComponents, kKcore, kLeiden, kLouvain, kPagerank, kSssp;
 
 // Throws MismatchError unless the result states this fact with this value.
 template <class T>

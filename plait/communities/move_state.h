@@ -19,18 +19,18 @@ struct OfLabel {
 };
 
 struct MoveState {
-  // The graph has to outlive this. `start`: as MoveRules.
-  MoveState(const WeightedRows& rows, double resolution, bool moves_at_once,
-            const std::uint32_t* start)
+  // The graph and what the rules point to have to outlive this.
+  MoveState(const WeightedRows& rows, const MoveRules& rules)
       : graph(rows),
-        at_once(moves_at_once),
-        by_chance(resolution / static_cast<double>(rows.total)),
+        at_once(rules.at_once),
+        by_chance(rules.resolution / static_cast<double>(rows.total)),
+        within(rules.within),
         labels(rows.count),
         of(rows.count) {
-    if (start == nullptr)
+    if (rules.start == nullptr)
       std::iota(labels.begin(), labels.end(), 0u);
     else
-      std::copy_n(start, rows.count, labels.begin());
+      std::copy_n(rules.start, rows.count, labels.begin());
     std::fill_n(of.data(), of.size(), OfLabel{});
     for (std::uint32_t v = 0; v < rows.count; ++v)
       of[labels[v]].ends += rows.degrees[v], ++of[labels[v]].size;
@@ -48,12 +48,24 @@ struct MoveState {
 
   // Tells whether a vertex must not take a label. One that moves alone may take any.
   bool bars(std::uint32_t own, std::uint32_t own_size, std::uint32_t label) const {
+    if (within != nullptr) {
+      // One that moves alone has no turn.
+      return must_stay_refining(own_size, label, of[label].size, round,
+                                at_once ? turn : kMoveTurns);
+    }
     return at_once & must_stay(own, own_size, label, of[label].size);
+  }
+  // Tells whether an entry of a vertex's row can draw it to another community.
+  bool draws(std::uint32_t vertex, EdgeOffset e) const {
+    return graph.draws(vertex, e) &&
+           (within == nullptr || within[vertex] == within[graph.neighbours[e]]);
   }
 
   const WeightedRows& graph;
   const bool at_once;                 // vertices move at the same time
   const double by_chance;             // of merge_gain()
+  const std::uint32_t* const within;  // as MoveRules
+  std::uint32_t round = 0, turn = 0;
   std::vector<std::uint32_t> labels;  // by vertex
   Buffer<OfLabel> of;                 // by label
 };

@@ -19,7 +19,7 @@ class LocalMoves {
   LocalMoves(const WeightedRows& graph, const MoveRules& rules)
       : graph_(graph),
         rules_(rules),
-        state_(graph, rules.resolution, rules.at_once, rules.start),
+        state_(graph, rules),
         short_(graph.total < ShortRow::kTooManyEnds ? ShortRow::kMostEntries : 0),
         grain_(std::max<std::size_t>(
             kEntriesPerPiece * graph.rows / std::max<std::size_t>(graph.entries, 1), kTogether)),
@@ -80,7 +80,9 @@ class LocalMoves {
     for (std::uint32_t row = 0; row < graph_.rows; ++row)
       if (is_awake(row)) turns_[turn_of(graph_.vertex(row), round)].push_back(row);
     std::uint64_t moves = 0;
-    for (const auto& turn : turns_) moves += move_at_once(turn);
+    state_.round = round;
+    for (state_.turn = 0; state_.turn < kMoveTurns; ++state_.turn)
+      moves += move_at_once(turns_[state_.turn]);
     return moves;
   }
   std::uint64_t move_at_once(std::span<const std::uint32_t> turn) {
@@ -132,7 +134,7 @@ class LocalMoves {
                         own_size = state_.of[own].size;
     const auto others = sums.add(own, [&](auto&& add) {
       for (EdgeOffset e = graph_.begin[row]; e < graph_.end[row]; ++e)
-        if (graph_.draws(vertex, e)) add(state_.labels[graph_.neighbours[e]], graph_.weight(e));
+        if (state_.draws(vertex, e)) add(state_.labels[graph_.neighbours[e]], graph_.weight(e));
     });
     const std::uint64_t degree = graph_.degrees[vertex];
     const auto gain_by = [&](std::uint64_t edges, std::uint64_t ends) {

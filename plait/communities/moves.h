@@ -40,6 +40,11 @@ struct MoveRules {
   // The community in which each vertex begins, as labels below `count`, in memory of the device;
   // null: each in its own, labelled by its number.
   const std::uint32_t* start = nullptr;
+  // Refinement (Traag, Waltman and van Eck, "From Louvain to Leiden", Scientific Reports 9, 2019):
+  // a label per vertex, in memory of the device; or null. Vertices move only to communities within
+  // the same label, only as long as they are alone in theirs, and to one of a single vertex only if
+  // that vertex does not move at the same time: so communities are connected.
+  const std::uint32_t* within = nullptr;
   // Needed if rows are not those of all vertices; moves are made at once then.
   ShareMoves share;
 };

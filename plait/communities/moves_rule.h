@@ -74,4 +74,12 @@ PLAIT_HOST_DEVICE constexpr bool must_stay(std::uint32_t own, std::uint32_t own_
   return own_size == 1 && label_size == 1 && label > own;
 }
 
+// The same in a refinement, whose vertices may only leave communities in which they are alone. A
+// label of one vertex is that vertex's number.
+PLAIT_HOST_DEVICE constexpr bool must_stay_refining(std::uint32_t own_size, std::uint32_t label,
+                                                    std::uint32_t label_size, std::uint32_t round,
+                                                    std::uint32_t turn) {
+  return own_size != 1 || (label_size == 1 && turn_of(label, round) == turn);
+}
+
 }  // namespace plait

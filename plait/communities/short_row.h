@@ -33,7 +33,7 @@ class ShortRow {
     std::uint64_t own_edges = 0;
     for (std::uint32_t k = 0; k < size_; ++k) {
       const std::uint32_t label = state.labels[graph.neighbours[begin + k]];
-      const bool is_own = label == own_, draws = graph.draws(vertex, begin + k);
+      const bool is_own = label == own_, draws = state.draws(vertex, begin + k);
       const bool barred = is_own | !draws | state.bars(own_, own.size, label);
       labels_[k] = label | -std::int64_t{barred} << 32;
       ends_[k] = static_cast<std::int64_t>(state.of[label].ends);

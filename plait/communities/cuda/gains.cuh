@@ -20,6 +20,7 @@ struct Moves {
   const std::uint64_t* label_degrees;  // edge ends, by label
   const std::uint32_t* label_sizes;    // vertices, by label
   const std::uint8_t* asleep;          // by row: 1 if it does not move in this round; null: none
+  const std::uint32_t* within;         // as MoveRules
   std::uint32_t* next;                 // the label that each row chooses in its turn
   std::uint32_t round, turn;
 
@@ -34,7 +35,16 @@ struct Moves {
   __device__ bool moves(std::uint32_t row) const { return turn_of_row(row) == turn; }
   // Returns the label to which an entry of a vertex's row draws it; kNoLabel if it draws nowhere.
   __device__ std::uint32_t label(std::uint32_t vertex, EdgeOffset e) const {
-    return graph.draws(vertex, e) ? labels[graph.neighbours[e]] : kNoLabel;
+    if (!graph.draws(vertex, e)) return kNoLabel;
+    const std::uint32_t neighbour = graph.neighbours[e];
+    if (within != nullptr && within[vertex] != within[neighbour]) return kNoLabel;
+    return labels[neighbour];
+  }
+  // Tells whether a vertex must not take a label.
+  __device__ bool bars(std::uint32_t own, std::uint32_t own_size, std::uint32_t label) const {
+    const std::uint32_t size = label_sizes[label];
+    return within != nullptr ? must_stay_refining(own_size, label, size, round, turn)
+                             : must_stay(own, own_size, label, size);
   }
 };
 
@@ -81,7 +91,7 @@ struct Gains {
         degree(moves.graph.degrees[vertex]) {}
   // Takes a label to which `edges` lead, if the vertex may move there.
   __device__ void take(Best& best, std::uint32_t label, std::uint64_t edges) const {
-    if (label == own || must_stay(own, own_size, label, m.label_sizes[label])) return;
+    if (label == own || m.bars(own, own_size, label)) return;
     best.take(merge_gain(edges, m.by_chance, degree, m.label_degrees[label]), label);
   }
   // Returns the label to move to, given the best other one and the edges to the own one.
