@@ -5,7 +5,7 @@ namespace plait {
 
 std::span<const App> apps() {
   static const std::vector<App> all = {kBfs,     kComponents, kKcore, kLeiden,
-                                       kLouvain, kPagerank,   kSssp};
+                                       kLouvain, kPagerank,   kSssp,  kTriangles};
   return all;
 }
 

@@ -6,26 +6,6 @@
 namespace plait {
 namespace {
 
-// Returns the neighbours of each vertex in the undirected simple graph, by numbers.
-std::vector<std::vector<std::uint64_t>> neighbours(const Dataset& dataset) {
-  std::vector<std::vector<std::uint64_t>> lists(dataset.vertices());
-  std::visit(
-      [&](const auto& graph) {
-        for (std::uint64_t v = 0; v < graph.vertices(); ++v)
-          for (const auto u : graph.row(v)) {
-            if (u == v) continue;
-            lists[dataset.number(v)].push_back(dataset.number(u));
-            lists[dataset.number(u)].push_back(dataset.number(v));
-          }
-      },
-      dataset.graph);
-  for (auto& list : lists) {
-    std::ranges::sort(list);
-    list.erase(std::unique(list.begin(), list.end()), list.end());
-  }
-  return lists;
-}
-
 // Takes away one vertex of the fewest neighbours at a time.
 std::vector<std::uint64_t> core_numbers(const std::vector<std::vector<std::uint64_t>>& lists) {
   std::vector<std::uint64_t> left, core(lists.size());
@@ -56,7 +36,7 @@ std::vector<std::uint64_t> core_numbers(const std::vector<std::vector<std::uint6
 
 void verify(const Dataset& dataset, const AppSettings&, const AppResult& result) {
   const auto& core = std::get<std::vector<std::int64_t>>(result.columns[0].values);
-  const std::vector<std::uint64_t> expected = core_numbers(neighbours(dataset));
+  const std::vector<std::uint64_t> expected = core_numbers(simple_neighbours(dataset));
   for (std::uint64_t v = 0; v < expected.size(); ++v)
     require<MismatchError>(static_cast<std::uint64_t>(core[v]) == expected[v],
                            "vertex {} has core number {}, not {}", v, core[v], expected[v]);

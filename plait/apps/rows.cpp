@@ -33,4 +33,23 @@ void require_vertex(const Dataset& dataset, std::uint64_t number) {
                       dataset.vertices() - 1);
 }
 
+std::vector<std::vector<std::uint64_t>> simple_neighbours(const Dataset& dataset) {
+  std::vector<std::vector<std::uint64_t>> lists(dataset.vertices());
+  std::visit(
+      [&](const auto& graph) {
+        for (std::uint64_t v = 0; v < graph.vertices(); ++v)
+          for (const auto u : graph.row(v)) {
+            if (u == v) continue;
+            lists[dataset.number(v)].push_back(dataset.number(u));
+            lists[dataset.number(u)].push_back(dataset.number(v));
+          }
+      },
+      dataset.graph);
+  for (auto& list : lists) {
+    std::ranges::sort(list);
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+  }
+  return lists;
+}
+
 }  // namespace plait

@@ -8,7 +8,7 @@
 
 namespace plait {
 
-extern const App kBfs, kComponents, kKcore, kLeiden, kLouvain, kPagerank, kSssp;
+extern const App kBfs, kComponents, kKcore, kLeiden, kLouvain, kPagerank, kSssp, kTriangles;
 
 // Throws MismatchError unless the result states this fact with this value.
 template <class T>
@@ -24,5 +24,7 @@ void require_fact(const AppResult& result, const std::string& name, T value) {
 void require_weights(const Dataset& dataset, const std::string& otherwise);
 // Throws UsageError unless the graph has a vertex with this number.
 void require_vertex(const Dataset& dataset, std::uint64_t number);
+// Returns the neighbours of each vertex in the undirected simple graph, by numbers, ascending.
+std::vector<std::vector<std::uint64_t>> simple_neighbours(const Dataset& dataset);
 
 }  // namespace plait

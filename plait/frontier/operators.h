@@ -23,7 +23,18 @@
 //                               given edges of it, and then g(row, s), which returns a TwoSums.
 //                               Returns the sums of these; on this rank. Edges are added in the
 //                               order of edge_sums.h: s has the same bits on any number of ranks
+//   keep(edges, p, kept)        takes the given edges of own rows for which p(row, slot, e), in
+//                               their order, into Kept (below)
 //   pull(values)                collective: halo slots take the values of their owners
+//   push(values, how)           collective: owners merge the values of halo slots into their own,
+//                               as Merge `how` does; sums leave 0 in halo slots
+//   lend(values, use)           collective: calls use(rank, data) for each rank, in any order, with
+//                               the values of that rank where this one can read them meanwhile
+//   intersect(lists, lent, f)   for every own row and every entry v of its list whose own list is
+//                               lent: finds the entries that both lists have (lists.h). Calls
+//                               f(slot, times) for the row, for v and for these entries, so that
+//                               all times of a slot add up to the number of findings that it has
+//                               been in. There are about two calls per entry, not per finding
 //   frontier(edges)             an empty frontier, whose rows have these edges
 //   Communities                 the work of communities/ on this device (communities/on_cpu.h)
 //
@@ -55,6 +66,7 @@
 #include <cstdint>
 
 #include "plait/base/host_device.h"
+#include "plait/frontier/graph.h"
 
 namespace plait {
 
@@ -72,6 +84,23 @@ struct TwoSums {
     second += more.second;
   }
 };
+
+// Edges that were kept: those of row i are slots[begin[i]] .. slots[begin[i + 1] - 1].
+template <class Operators>
+struct Kept {
+  typename Operators::template Values<std::uint64_t> begin;  // own rows + 1
+  typename Operators::template Values<Slot> slots;
+};
+
+// Returns the bits of a word of marks (exchange/messages.h) that are of halo slots.
+PLAIT_HOST_DEVICE inline std::uint32_t halo_bits(const GraphView& view, std::uint64_t word) {
+  const std::uint64_t first = word * 32;
+  std::uint32_t bits = ~std::uint32_t{0};
+  if (first + 32 <= view.own) return 0;
+  if (first < view.own) bits <<= view.own - first;
+  if (view.slots - first < 32) bits &= (std::uint32_t{1} << (view.slots - first)) - 1;
+  return bits;
+}
 
 // Below so many edges and rows, work is not worth being spread over threads.
 inline constexpr std::uint64_t kFewEdges = 4096, kFewRows = 1024;

@@ -12,13 +12,16 @@
 #include <utility>
 #include <vector>
 
+#include "plait/base/lower_bound.h"
 #include "plait/base/parallel.h"
 #include "plait/base/raw_vector.h"
 #include "plait/communities/on_cpu.h"
+#include "plait/frontier/cpu/intersect.h"
 #include "plait/frontier/edge_sums.h"
 #include "plait/frontier/graph.h"
 #include "plait/frontier/operators.h"
 #include "plait/frontier/shared_value.h"
+#include "plait/world/gather.h"
 
 namespace plait {
 
@@ -133,6 +136,43 @@ class CpuOperators {
     return {first, second};
   }
 
+  template <class P>
+  void keep(const SlotEdges& edges, const P& p, Kept<CpuOperators>& kept) const {
+    // Each piece has edges that follow one another, and is told where rows begin among them.
+    const std::uint64_t own = view_.own;
+    const EdgeOffset places = own == 0 ? 0 : edges.end[own - 1] + 1;  // where a row may begin
+    const auto first_row = [&](EdgeOffset e) { return lower_bound(edges.begin, 0, own, e); };
+    if (kept.begin.size() != own + 1) kept.begin = Values<std::uint64_t>(own + 1);
+    std::vector<std::vector<Slot>> of_pieces((places + kLongRow - 1) / kLongRow);
+    parallel_blocks(places, kLongRow, [&](EdgeOffset begin, EdgeOffset end) {
+      Slot found[kLongRow];
+      std::uint64_t count = 0;
+      const auto look = [&](std::uint64_t row, EdgeOffset from) {
+        for (EdgeOffset e = from; e < std::min(end, edges.end[row]); ++e) {
+          found[count] = edges.slots[e];
+          count += p(row, edges.slots[e], e);
+        }
+      };
+      const std::uint64_t first = first_row(begin), last = first_row(end);
+      if (first > 0) look(first - 1, begin);
+      for (std::uint64_t row = first; row < last; ++row) {
+        kept.begin[row] = count;
+        look(row, edges.begin[row]);
+      }
+      of_pieces[begin / kLongRow].assign(found, found + count);
+    });
+    std::vector<std::uint64_t> before{0};
+    for (const auto& piece : of_pieces) before.push_back(before.back() + piece.size());
+    if (kept.slots.size() != before.back()) kept.slots = Values<Slot>(before.back());
+    kept.begin[own] = before.back();
+    parallel_blocks(places, kLongRow, [&](EdgeOffset begin, EdgeOffset end) {
+      const std::size_t i = begin / kLongRow;
+      std::ranges::copy(of_pieces[i], kept.slots.begin() + before[i]);
+      for (std::uint64_t row = first_row(begin); row < first_row(end); ++row)
+        kept.begin[row] += before[i];
+    });
+  }
+
   template <class T>
   void pull(Values<T>& values) const {
     if (world().size() == 1) return;
@@ -143,6 +183,35 @@ class CpuOperators {
                                  values[slot] = *rows.x.row_of<T>(slot);
                                });
                              }});
+  }
+
+  template <class T>
+  void push(Values<T>& values, Merge how) const {
+    if (world().size() == 1) return;
+    std::vector<std::uint32_t> marks(mark_words(view_.slots));
+    for_rows(marks.size(), [&](std::uint64_t w) { marks[w] = halo_bits(view_, w); });
+    graph_.messages().push(values.span(), marks, how);
+  }
+
+  template <class T, class Use>
+  void lend(Values<T>& values, const Use& use) const {
+    if (world().size() == 1) return use(0, values.data());
+    const std::vector<std::uint64_t> sizes = gather_values(world(), std::uint64_t{values.size()});
+    Values<T> theirs(std::ranges::max(sizes));
+    for (int rank = 0; rank < world().size(); ++rank) {
+      T* const data = rank == world().rank() ? values.data() : theirs.data();
+      const std::span all(data, sizes[static_cast<std::size_t>(rank)]);
+      world().broadcast(std::as_writable_bytes(all), rank);
+      use(rank, data);
+    }
+  }
+
+  template <class F>
+  void intersect(const SlotLists& lists, const LentEntries& lent, const F& f) const {
+    parallel_blocks(view_.own, kPiece, [&](std::uint64_t begin, std::uint64_t end) {
+      RowIntersections<F> rows(lists, lent, f);
+      for (std::uint64_t row = begin; row < end; ++row) rows.take(row);
+    });
   }
 
   Frontier frontier(const SlotEdges& edges) const;

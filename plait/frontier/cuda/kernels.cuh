@@ -60,6 +60,28 @@ struct Pull {
   }
 };
 
+// Notes which edges are kept.
+template <class P>
+struct Flag {
+  P p;
+  std::uint8_t* flags;
+  __device__ std::uint64_t operator()(std::uint64_t row, Slot slot, EdgeOffset e) const {
+    return flags[e] = p(row, slot, e);
+  }
+};
+struct KeepSum {
+  std::uint64_t* to;
+  __device__ TwoSums operator()(std::uint64_t row, std::uint64_t sum) const {
+    to[row] = sum;
+    return {sum, 0};
+  }
+};
+struct MarkHalo {
+  GraphView view;
+  std::uint32_t* marks;
+  __device__ void operator()(std::uint64_t w) const { marks[w] = halo_bits(view, w); }
+};
+
 // The ways to fold numbers of rows into one, which is 0 at first.
 struct Sum {
   static __device__ unsigned long long of(unsigned long long a, unsigned long long b) {

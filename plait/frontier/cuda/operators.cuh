@@ -3,15 +3,24 @@
 #pragma once
 
 #include <algorithm>
+#include <cub/device/device_scan.cuh>
+#include <cub/device/device_select.cuh>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "plait/base/cuda/cub_scratch.cuh"
 #include "plait/base/cuda/cuda.cuh"
 #include "plait/base/cuda/pinned_array.cuh"
 #include "plait/base/cuda/upload.cuh"
 #include "plait/communities/cuda/on_gpu.cuh"
 #include "plait/frontier/cuda/edge_sums.cuh"
+#include "plait/frontier/cuda/intersect.cuh"
 #include "plait/frontier/cuda/kernels.cuh"
+#include "plait/symmetric/agreement.h"
+#include "plait/symmetric/cuda/heap.cuh"
+#include "plait/symmetric/peer_access.h"
+#include "plait/world/gather.h"
 
 namespace plait {
 
@@ -119,6 +128,28 @@ class GpuOperators {
     return found;
   }
 
+  template <class P>
+  void keep(const SlotEdges& edges, const P& p, Kept<GpuOperators>& kept) const {
+    const auto scratch = FromPool().scratch();
+    auto flags = array<std::uint8_t>(own_edges_, 0);
+    auto count = array<std::uint64_t>(1, 0);
+    if (kept.begin.size() == 0) kept.begin = Values<std::uint64_t>(view_.own + 1, scratch);
+    std::uint64_t* const begin = kept.begin.data();
+    fill(kept.begin, std::uint64_t{0});
+    const std::uint64_t size = sum_edges<std::uint64_t>(edges, frontier::Flag<P>{p, flags.data()},
+                                                        frontier::KeepSum{begin})
+                                   .first;
+    with_scratch("kept edges", scratch, [&](void* memory, std::size_t& bytes) {
+      return cub::DeviceScan::ExclusiveSum(memory, bytes, begin, begin, view_.own + 1);
+    });
+    if (kept.slots.size() != size) kept.slots = Values<Slot>(size, scratch);
+    if (size == 0) return;
+    with_scratch("kept edges", scratch, [&](void* memory, std::size_t& bytes) {
+      return cub::DeviceSelect::Flagged(memory, bytes, edges.slots, flags.data(), kept.slots.data(),
+                                        count.data(), own_edges_);
+    });
+  }
+
   template <class T>
   void pull(Values<T>& values) const {
     if (world().size() == 1) return;
@@ -135,6 +166,56 @@ class GpuOperators {
          .results = {std::as_writable_bytes(all)}});
   }
 
+  template <class T>
+  void push(Values<T>& values, Merge how) const {
+    if (world().size() == 1) return;
+    DeviceArray<std::uint32_t> marks(mark_words(view_.slots), FromPool().scratch());
+    for_rows(marks.size(), frontier::MarkHalo{view_, marks.data()});
+    graph_.messages().push(std::span(values.data(), values.size()), {marks.data(), marks.size()},
+                           how);
+  }
+
+  template <class T, class Use>
+  void lend(Values<T>& values, const Use& use) const {
+    if (world().size() == 1) return use(0, values.data());
+    const std::uint64_t mine = values.size() * sizeof(T);
+    const std::vector<std::uint64_t> sizes = gather_values(world(), mine);
+    const std::uint64_t most = std::max<std::uint64_t>(std::ranges::max(sizes), 1);
+    if (!lent_ || lent_->bytes() < most)
+      DeviceHeap::replace(
+          world(), lent_, most,
+          unreached_peer(world()).empty() ? DeviceTransport::vmm : DeviceTransport::host);
+    DeviceArray<T> theirs;
+    on_all_or_none(world(), [&] {
+      theirs = DeviceArray<T>(most / sizeof(T), FromPool().scratch());
+      copy(lent_->part(world().rank()), values.data(), mine);
+      check_cuda(cudaStreamSynchronize(nullptr), "lent values");
+    });
+    // Each rank begins with its own values, so that no two read those of the same rank at once.
+    for (int k = 0; k < world().size(); ++k) {
+      const int rank = (world().rank() + k) % world().size();
+      if (k > 0) copy(theirs.data(), lent_->part(rank), sizes[static_cast<std::size_t>(rank)]);
+      use(rank, k > 0 ? theirs.data() : values.data());
+    }
+    check_cuda(cudaStreamSynchronize(nullptr), "lent values");
+    world().barrier();  // all have read them
+  }
+
+  template <class F>
+  void intersect(const SlotLists& lists, const LentEntries& lent, const F& f) const {
+    if (view_.own == 0) return;
+    const std::uint64_t count = sum(view_.own, frontier::CountPieces{lists.places});
+    DeviceArray<std::uint64_t> pieces(count, FromPool().scratch());
+    auto listed = array<std::uint64_t>(1, 0);
+    const frontier::Intersection<F> work{lists, lent, view_.own, f, {pieces.data(), listed.data()}};
+    frontier::intersect_rows<<<blocks(view_.own * kWarp), frontier::kThreads>>>(work);
+    // A block per piece, so that it begins when another has ended.
+    if (count > 0)
+      frontier::intersect_pieces<<<static_cast<unsigned>(std::min(count, std::uint64_t{1} << 30)),
+                                   frontier::kThreads>>>(work);
+    check_cuda(cudaGetLastError(), "intersections of lists");
+  }
+
   Frontier frontier(const SlotEdges& edges) const;
 
   // The edges of own rows in both directions.
@@ -147,6 +228,9 @@ class GpuOperators {
   }
 
  private:
+  static void copy(void* to, const void* from, std::size_t bytes) {
+    check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault), "lent values");
+  }
   template <class Fold, class F>
   std::uint64_t folded(std::uint64_t count, const F& f) const {
     check_cuda(cudaMemsetAsync(sum_.data(), 0, sizeof(std::uint64_t)), "a sum");
@@ -160,6 +244,7 @@ class GpuOperators {
   DeviceArray<EdgeOffset> first_out_;
   mutable DeviceArray<std::uint64_t> sum_;
   mutable PinnedArray<frontier::State> told_;  // for copies to the host
+  mutable std::unique_ptr<DeviceHeap> lent_;   // the values that ranks lend each other
   EdgeOffset own_edges_ = 0;
   GraphView view_;
 };
