@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "plait/base/array.h"
 #include "plait/frontier/lists.h"
 
 namespace plait {
@@ -89,15 +90,19 @@ class RowIntersections {
     const std::uint64_t first = list.first() - lists_.first;
     const Slot* const slots = lists_.slots + first;
     const std::uint32_t* const numbers = lists_.numbers + first;
-    bool is_taken = false;
-    std::uint64_t found = 0;
+    others_.clear();
     for (std::uint32_t i = 0; i < list.size(); ++i) {
       const ListPlace other = lists_.places[slots[i]];
-      if (!lent_.have(other)) continue;
-      if (!std::exchange(is_taken, true)) table_.take(numbers, list.size());
-      const std::uint64_t times = table_.find(lent_.of(other), other.size());
+      if (lent_.have(other)) others_.push_back({i, other.size(), lent_.of(other)});
+    }
+    if (others_.empty()) return;
+    table_.take(numbers, list.size());
+    std::uint64_t found = 0;
+    for (std::size_t k = 0; k < others_.size(); ++k) {
+      if (k + kAhead < others_.size()) others_[k + kAhead].fetch();
+      const std::uint64_t times = table_.find(others_[k].numbers, others_[k].size);
       if (times == 0) continue;
-      f_(slots[i], times);
+      f_(slots[others_[k].i], times);
       found += times;
     }
     if (found == 0) return;
@@ -107,10 +112,25 @@ class RowIntersections {
   }
 
  private:
+  static constexpr std::size_t kAhead = 4;  // lists that are on their way from memory
+  // Another list, of the i-th entry of the row.
+  struct Other {
+    std::uint32_t i, size;
+    const std::uint32_t* numbers;
+
+    // Memory brings the first lines; the processor sees then that more follow.
+    void fetch() const {
+      constexpr std::uint32_t kLine = kCacheLine / sizeof(std::uint32_t), kLines = 8;
+      for (std::uint32_t at = 0; at < std::min(size, kLines * kLine); at += kLine)
+        __builtin_prefetch(numbers + at);
+    }
+  };
+
   const SlotLists lists_;
   const LentEntries lent_;
   const F f_;
   FoundNumbers table_;
+  std::vector<Other> others_;
 };
 
 }  // namespace plait
