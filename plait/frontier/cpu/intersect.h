@@ -95,7 +95,7 @@ class RowIntersections {
       const ListPlace other = lists_.places[slots[i]];
       if (lent_.have(other)) others_.push_back({i, other.size(), lent_.of(other)});
     }
-    if (others_.empty()) return;
+    if (others_.empty() || (list.size() <= kFew && !may_meet(numbers, list.size()))) return;
     table_.take(numbers, list.size());
     std::uint64_t found = 0;
     for (std::size_t k = 0; k < others_.size(); ++k) {
@@ -113,6 +113,19 @@ class RowIntersections {
 
  private:
   static constexpr std::size_t kAhead = 4;  // lists that are on their way from memory
+  static constexpr std::uint32_t kFew = 4;
+
+  // Tells whether other lists may have entries of the row, which are few: for most such rows in
+  // graphs with few triangles, it costs less to find out that they have none than to make a table.
+  bool may_meet(const std::uint32_t* numbers, std::uint32_t size) const {
+    const auto bit = [](std::uint32_t number) { return number * 0x9e3779b1u >> 26; };
+    std::uint64_t mine = 0, theirs = 0;
+    for (std::uint32_t i = 0; i < size; ++i) mine |= std::uint64_t{1} << bit(numbers[i]);
+    for (const Other& other : others_)
+      for (std::uint32_t i = 0; i < other.size; ++i) theirs |= mine >> bit(other.numbers[i]);
+    return (theirs & 1) != 0;
+  }
+
   // Another list, of the i-th entry of the row.
   struct Other {
     std::uint32_t i, size;

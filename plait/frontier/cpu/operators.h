@@ -168,8 +168,8 @@ class CpuOperators {
     parallel_blocks(places, kLongRow, [&](EdgeOffset begin, EdgeOffset end) {
       const std::size_t i = begin / kLongRow;
       std::ranges::copy(of_pieces[i], kept.slots.begin() + before[i]);
-      for (std::uint64_t row = first_row(begin); row < first_row(end); ++row)
-        kept.begin[row] += before[i];
+      const std::uint64_t last = first_row(end);
+      for (std::uint64_t row = first_row(begin); row < last; ++row) kept.begin[row] += before[i];
     });
   }
 
