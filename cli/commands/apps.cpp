@@ -71,8 +71,10 @@ class AppCommand {
     const std::uint64_t slots = dataset_.vertices();
     std::vector<WorkBytes> work;
     for (int rank = 0; rank < world_.size(); ++rank) {
+      const std::uint64_t edges = own_edges(dataset_.graph, *partition_, rank);
       const std::uint64_t bytes =
-          app_.slot_bytes * (world_.size() == 1 ? partition_->size(rank) : slots);
+          app_.slot_bytes * (world_.size() == 1 ? partition_->size(rank) : slots) +
+          app_.edge_bytes * (dataset_.symmetric ? edges : 2 * edges);
       work.push_back({.kept = bytes, .most = bytes});
     }
     require_run_fits(world_, dataset_.graph, dataset_.symmetric, *partition_,

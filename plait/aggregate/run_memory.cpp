@@ -15,28 +15,16 @@
 namespace plait {
 namespace {
 
-template <VertexId V>
-EdgeOffset own_edges(const Csr<V>& graph, const Partition& partition, std::size_t part) {
-  EdgeOffset edges = 0;
-  for (std::uint64_t r = 0; r < partition.size(static_cast<int>(part)); ++r)
-    edges += graph.degree(partition.vertex(static_cast<int>(part), r));
-  return edges;
-}
-
 // The figures of a partition that are known without looking at edges, if no rank reads rows of
 // others.
 PartitionQuality least_of(const AnyCsr& any, const Partition& partition) {
   PartitionQuality quality;
   quality.parts.resize(static_cast<std::size_t>(partition.parts()));
-  std::visit(
-      [&](const auto& graph) {
-        parallel_for(quality.parts.size(), [&](std::size_t p) {
-          PartQuality& part = quality.parts[p];
-          part.vertices = partition.size(static_cast<int>(p));
-          part.edges = partition.is_whole() ? graph.edges() : own_edges(graph, partition, p);
-        });
-      },
-      any);
+  parallel_for(quality.parts.size(), [&](std::size_t p) {
+    PartQuality& part = quality.parts[p];
+    part.vertices = partition.size(static_cast<int>(p));
+    part.edges = own_edges(any, partition, static_cast<int>(p));
+  });
   return quality;
 }
 
@@ -175,6 +163,18 @@ auto found_on_all(World& world, const Find& find) {
 }
 
 }  // namespace
+
+EdgeOffset own_edges(const AnyCsr& any, const Partition& partition, int part) {
+  if (partition.is_whole()) return edge_count(any);
+  return std::visit(
+      [&](const auto& graph) {
+        EdgeOffset edges = 0;
+        for (std::uint64_t r = 0; r < partition.size(part); ++r)
+          edges += graph.degree(partition.vertex(part, r));
+        return edges;
+      },
+      any);
+}
 
 MemoryPlan plan_run(const AnyCsr& graph, bool symmetric, const Partition& partition,
                     const RunMemory& run) {

@@ -31,6 +31,9 @@ struct RunMemory {
   std::vector<std::uint64_t> afterwards = {};
 };
 
+// Returns the number of edges that lead to own rows of a part.
+EdgeOffset own_edges(const AnyCsr& graph, const Partition& partition, int part);
+
 // Returns the exact plan of the memory that the route's device has. Looks at every edge, on this
 // process alone.
 MemoryPlan plan_run(const AnyCsr& graph, bool symmetric, const Partition& partition,

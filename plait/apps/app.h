@@ -97,7 +97,8 @@ struct App {
   // Throws MismatchError if the result, whose columns have all vertices, is wrong: what it says is
   // compared with the graph, or with a slow version in plain loops. On one process.
   void (*verify)(const Dataset& dataset, const AppSettings& settings, const AppResult& result);
-  // Bytes of the device's memory, beside the graph's, per slot and per edge of an own row.
+  // Bytes of the device's memory, beside the graph's: per slot, and per edge of an own row in
+  // either direction.
   std::uint64_t slot_bytes, edge_bytes = 0;
 };
 

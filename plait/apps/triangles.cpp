@@ -41,7 +41,8 @@ void check(const Dataset& dataset, const AppSettings&) {
 }  // namespace
 
 const App kTriangles{.name = "triangles",
-                     .summary = "Count for every vertex the triangles that it is in",
+                     .summary =
+                         "Count for every vertex the triangles that it is in, whichever way edges lead",
                      .options = {},
                      .columns = {{"triangles", true}},
                      .facts = {"total", "most", "transitivity"},
@@ -50,6 +51,6 @@ const App kTriangles{.name = "triangles",
                      .on_gpu = app_on_gpu<Triangles>,
                      .verify = verify,
                      .slot_bytes = 44,
-                     .edge_bytes = 20};
+                     .edge_bytes = 10};
 
 }  // namespace plait

@@ -52,6 +52,7 @@ const RankProgram on_large_graphs("apps on large graphs", [](World& world) {
       {.name = "large star outwards", .vertices = 20001, .edges = star_edges(20001)},
       {.name = "large star", .vertices = 20001, .edges = both_ways(star_edges(20001)), .order = 4},
       {.name = "long path", .vertices = 700, .edges = both_ways(path_edges(700))},
+      {.name = "large clique", .vertices = 600, .edges = clique_edges(0, 600)},
       {.name = "dense graph", .vertices = 3000, .edges = random_edges(3000, 90000, 1)},
       {.name = "large graph",
        .vertices = 12000,
@@ -109,6 +110,10 @@ TEST(KarateClub, IsOnePieceOfThreeSteps) {
   for (const std::int64_t depth : std::get<std::vector<std::int64_t>>(paths.columns[0].values))
     ++at_depth.at(static_cast<std::size_t>(depth));
   EXPECT_EQ(at_depth, (std::vector<std::size_t>{1, 16, 9, 8}));
+  const App& triangles = app_of("triangles");
+  const AppResult corners = found_alone(triangles, club, AppSettings(triangles.options));
+  EXPECT_EQ(std::get<std::uint64_t>(corners.facts[0].value), 45u);
+  EXPECT_EQ(std::get<std::vector<std::int64_t>>(corners.columns[0].values)[0], 18);
   const App& components = app_of("components");
   const AppResult pieces = found_alone(components, club, AppSettings(components.options));
   EXPECT_EQ(std::get<std::uint64_t>(pieces.facts[0].value), 1u);

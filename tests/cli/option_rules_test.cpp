@@ -323,6 +323,7 @@ std::vector<Effects> all_effects() {
       {"components u.plait --out d.npy", {"--partition hash", "--verify"}},
       {"sssp w.txt --out d.npy", {"--source 3", "--partition hash", "--verify"}},
       {"kcore u.plait --out d.npy", {"--partition hash", "--verify"}},
+      {"triangles u.plait --out d.npy", {"--partition hash", "--verify"}},
       {"pagerank u.plait --out d.npy",
        {"--source 3", "--partition hash", "--verify", "--damping 0.5", "--tolerance 0.1",
         "--iterations 2"}},

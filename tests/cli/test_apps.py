@@ -166,6 +166,45 @@ def test_kcore(plait, tmp_path, graphs, name, options):
     check_run(found, graph, out, options)
 
 
+def corners(graph):
+    """Returns the triangles of each vertex, of the graph without directions and loops: half of its paths of three
+    edges that end where they begin."""
+    simple = matrix(graph) != 0
+    simple = (simple + simple.T).astype(np.int64)
+    simple.setdiag(0)
+    simple.eliminate_zeros()
+    return ((simple @ simple) * simple).sum(axis=1) // 2
+
+
+@pytest.mark.parametrize("options", NUMBER_WAYS)
+@pytest.mark.parametrize("name", ["directed", "both ways", "dense", "cliques"])
+def test_triangles(plait, tmp_path, graphs, name, options):
+    out = tmp_path / "triangles.csv"
+    if name in graphs:
+        arguments, graph = graphs[name]
+    else:
+        graph = (nx.gnm_random_graph(80, 1500, 6, directed=True) if name == "dense" else
+                 shuffled(nx.ring_of_cliques(5, 9), 7).to_directed())
+        (tmp_path / "g.el").write_text("".join(f"{u} {v}\n" for u, v in graph.edges))
+        arguments = [tmp_path / "g.el", "--vertices", len(graph)]
+    found = plait.json("triangles", *arguments, "--verify", "-o", out, *options)
+    simple = nx.Graph(graph)
+    simple.remove_edges_from(list(nx.selfloop_edges(simple)))
+    expected = corners(graph)
+    assert expected.tolist() == [nx.triangles(simple)[v] for v in range(len(graph))]
+    np.testing.assert_array_equal(read(out, ["triangles"]), expected)
+    assert found["total"] == expected.sum() // 3 and found["most"] == expected.max()
+    assert found["transitivity"] == pytest.approx(nx.transitivity(simple), rel=1e-12)
+    check_run(found, graph, out, options)
+
+
+def test_triangles_of_the_karate_club(plait, tmp_path):
+    (tmp_path / "club.el").write_text("".join(f"{u} {v}\n" for u, v in nx.karate_club_graph().edges))
+    for options in ([], ["--ranks", 3, "--partition", "hash"]):
+        found = plait.json("triangles", tmp_path / "club.el", *options)
+        assert (found["total"], found["most"]) == (45, 18)
+
+
 @pytest.mark.parametrize("options", NUMBER_WAYS)
 @pytest.mark.parametrize("settings", [{}, {"source": SOURCE}, {"damping": 0.5}, {"weighted": True}])
 def test_pagerank(plait, tmp_path, weighted, settings, options):

@@ -8,6 +8,8 @@
 
 #include "plait/base/delay.h"
 #include "plait/base/error.h"
+#include "plait/frontier/lists.h"
+#include "plait/frontier/simple_edges.h"
 #include "plait/world/gather.h"
 #include "tests/support/drawings.h"
 #include "tests/world/ranks.h"
@@ -83,6 +85,9 @@ class Checked {
     check_advance(view.all, plain_.all);
     check_counts();
     check_bits();
+    check_push();
+    check_lend();
+    check_intersect();
   }
 
  private:
@@ -327,6 +332,94 @@ class Checked {
     }
   }
 
+  // Ranks count for each slot what they know of it.
+  void check_push() const {
+    const std::uint64_t own = on_.view().own;
+    auto values = on_.slots<std::uint64_t>(0);
+    on_.for_rows(values.size(), [&](std::uint64_t s) { values[s] = 1 + drawn(number(s), 10); });
+    on_.push(values, Merge::add);
+    std::vector<std::uint64_t> slots(graph_.vertices());
+    for (std::uint64_t s = 0; s < on_.view().slots; ++s) ++slots[number(s)];
+    world_.all_reduce_sum(std::span(slots));
+    for (std::uint64_t s = 0; s < on_.view().slots; ++s)
+      require_that(values[s] == (s < own ? slots[number(s)] * (1 + drawn(number(s), 10)) : 0),
+                   "sums that are pushed");
+  }
+
+  void check_lend() const {
+    const auto size = [](int rank) {
+      return rank == 1 ? 0u : 5000u * static_cast<unsigned>(rank + 1);
+    };
+    const auto value = [](int rank, std::size_t i) {
+      return drawn(i, static_cast<unsigned>(rank));
+    };
+    auto values = on_.array<std::uint64_t>(size(world_.rank()), 0);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = value(world_.rank(), i);
+    std::vector<int> met(static_cast<std::size_t>(world_.size()));
+    on_.lend(values, [&](int rank, const std::uint64_t* data) {
+      ++met[static_cast<std::size_t>(rank)];
+      for (std::size_t i = 0; i < size(rank); ++i)
+        require_that(data[i] == value(rank, i), "values that are lent");
+    });
+    require_that(std::ranges::count(met, 1) == world_.size(), "each rank lends once");
+  }
+
+  // Lists of some neighbours each, in either direction and both.
+  void check_intersect() const {
+    const GraphView& view = on_.view();
+    const auto is_kept = [](std::uint64_t from, std::uint64_t to) {
+      return from != to && drawn(from * 31 + to, 11) % 4 != 0;
+    };
+    Kept<CpuOperators> kept;
+    for (int turn = 0; turn < 2; ++turn)  // the second takes the place of the first
+      on_.keep(
+          view.all,
+          [&](std::uint64_t row, Slot slot, EdgeOffset e) {
+            return is_kept(number(row), number(slot)) && is_simple_edge(view, row, slot, e);
+          },
+          kept);
+    std::vector<std::vector<std::uint64_t>> lists(graph_.vertices());
+    for (std::uint64_t v = 0; v < lists.size(); ++v) {
+      for (const End& end : plain_.all[v])
+        if (is_kept(v, end.number)) lists[v].push_back(end.number);
+      std::ranges::sort(lists[v]);
+      lists[v].erase(std::unique(lists[v].begin(), lists[v].end()), lists[v].end());
+    }
+    const auto sizes = gather_values(world_, std::uint64_t{kept.slots.size()});
+    std::vector<std::uint64_t> firsts{0};
+    for (const std::uint64_t size : sizes) firsts.push_back(firsts.back() + size);
+    const std::uint64_t first = firsts[static_cast<std::size_t>(world_.rank())];
+    auto places = on_.slots<ListPlace>({});
+    for (std::uint64_t row = 0; row < view.own; ++row) {
+      std::vector<std::uint64_t> found;
+      for (std::uint64_t i = kept.begin[row]; i < kept.begin[row + 1]; ++i)
+        found.push_back(number(kept.slots[i]));
+      std::ranges::sort(found);
+      require_that(found == lists[number(row)], "edges that are kept");
+      places[row] = {first + kept.begin[row], kept.begin[row + 1] - kept.begin[row]};
+    }
+    on_.pull(places);
+    auto numbers = on_.array<std::uint32_t>(kept.slots.size(), 0);
+    for (std::uint64_t i = 0; i < numbers.size(); ++i)
+      numbers[i] = static_cast<std::uint32_t>(number(kept.slots[i]));
+    auto counts = on_.slots<std::uint64_t>(0);
+    on_.lend(numbers, [&](int rank, const std::uint32_t* data) {
+      const auto r = static_cast<std::size_t>(rank);
+      on_.intersect(
+          SlotLists{places.data(), first, kept.slots.data(), numbers.data()},
+          LentEntries{firsts[r], sizes[r], data},
+          [&](std::uint64_t slot, std::uint64_t times) { take_sum(&counts[slot], times); });
+    });
+    on_.push(counts, Merge::add);
+    std::vector<std::uint64_t> expected(lists.size());
+    for (std::uint64_t u = 0; u < lists.size(); ++u)
+      for (const std::uint64_t v : lists[u])
+        for (const std::uint64_t w : lists[v])
+          if (std::ranges::binary_search(lists[u], w)) ++expected[u], ++expected[v], ++expected[w];
+    require_that(of_all(on_.first(counts, view.own)) == expected,
+                 "entries that lists have in common");
+  }
+
   World& world_;
   const Dataset dataset_;
   const Partition partition_;
@@ -359,6 +452,14 @@ const RankProgram operators("operators", [](World& world) {
       .check_all();
   Checked(world, {"a star both ways", kLeaves + 1, both_ways(star), true, false, 3},
           PartitionScheme::vertices)
+      .check_all();
+  Checked(world, {"a clique", 300, clique_edges(0, 300)}, PartitionScheme::hash).check_all();
+  std::vector<Edge> cliques = clique_edges(0, 120);
+  for (const Edge& edge : clique_edges(118, 122)) cliques.push_back(edge);
+  for (std::uint64_t v = 0; v < 240; ++v) cliques.push_back({240, v, 1});
+  Checked(world,
+          {"two cliques that share an edge, and a hub", 241, both_ways(cliques), true, false, 6},
+          PartitionScheme::edges)
       .check_all();
   Checked(world, {"many rows", kLeaves / 2, random_edges(kLeaves / 2, 3 * kLeaves, 1)},
           PartitionScheme::hash)

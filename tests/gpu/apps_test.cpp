@@ -61,6 +61,31 @@ TEST_P(GpuApps, HaveTheAnswerOfOneRankOnTheCpu) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, GpuApps, testing::Values(1, 2, 3));
 
+// Lists of more entries than a table has room for, too many triangles for plain loops.
+const RankProgram on_a_clique("gpu triangles of a clique", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  constexpr std::uint64_t kClique = 2500;
+  const App& app = *std::ranges::find(apps(), std::string("triangles"), &App::name);
+  const Dataset dataset =
+      Drawing{.name = "clique", .vertices = kClique, .edges = clique_edges(0, kClique)}.dataset();
+  const Partition partition = make_partition(PartitionScheme::hash, dataset, world.size());
+  SpreadGraph graph(world, dataset, partition, true);
+  const auto run = app.on_gpu(graph);
+  run->run(AppSettings(app.options));
+  const AppResult result = answer_of(world, app, partition, *run);
+  expect(
+      std::get<std::uint64_t>(result.facts[0].value) == kClique * (kClique - 1) * (kClique - 2) / 6,
+      "the number of triangles");
+  for (const std::int64_t each : std::get<std::vector<std::int64_t>>(result.columns[0].values))
+    expect(each == (kClique - 1) * (kClique - 2) / 2, "the triangles of a vertex");
+});
+
+TEST_P(GpuApps, CountTheTrianglesOfALargeClique) {
+  const Outcome outcome = run_job(
+      {.program = "gpu triangles of a clique", .ranks = GetParam(), .timeout_ms = kPatient});
+  EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
+}
+
 const RankProgram late("gpu apps with delays", [](World& world) {
   use_gpu(world.rank() % gpu_count());
   AppChecks checks(world, true);

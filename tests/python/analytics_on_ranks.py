@@ -16,7 +16,7 @@ def edges():
 
 
 QUESTIONS = (("bfs", {"source": 7}), ("components", {}), ("sssp", {"source": 7}), ("kcore", {}),
-             ("pagerank", {"weighted": True}), ("pagerank", {"source": 3}))
+             ("pagerank", {"weighted": True}), ("pagerank", {"source": 3}), ("triangles", {}))
 
 
 def answers(**layout):

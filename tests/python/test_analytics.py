@@ -40,6 +40,10 @@ def test_answers(graphs):
     assert plait.components(graph).components == nx.number_weakly_connected_components(theirs)
     cores = nx.core_number(nx.Graph(theirs))
     assert plait.kcore(graph).core.tolist() == [cores[v] for v in range(NODES)]
+    triangles = nx.triangles(nx.Graph(theirs))
+    found = plait.triangles(graph)
+    assert found.triangles.tolist() == [triangles[v] for v in range(NODES)] and found.triangles.dtype == torch.int64
+    assert (found.total, found.most) == (sum(triangles.values()) // 3, max(triangles.values()))
     ranks = nx.pagerank(theirs, tol=1e-13, max_iter=500)
     found = plait.pagerank(graph, weighted=True, tolerance=1e-12, iterations=500)
     torch.testing.assert_close(found.rank, torch.tensor([ranks[v] for v in range(NODES)], dtype=torch.float64))
