@@ -1,11 +1,12 @@
 """Times analytics apps on the CPU beside the GAP Benchmark Suite (Beamer, Asanovic and Patterson, 2015), whose
 programs are built elsewhere, on the same graphs with as many threads.
 
-    gapbs.py GAPBS [--graphs rmat grid dcsbm path] [--threads 2] [--repetitions 15] [--json FILE]
+    gapbs.py GAPBS [--apps bfs components triangles] [--graphs rmat grid dcsbm path] [--threads 2] [--repetitions 15] [--json FILE]
 
-GAPBS: a folder with its programs bfs, cc and converter. Both sides are timed in turn, three times each, and the best
+GAPBS: a folder with its programs bfs, cc, tc and converter. Both sides are timed in turn, three times each, and the best
 of three medians counts on either side, as other programs may have the cores meanwhile. Plait's answers are verified
-first. Its bfs finds distances and the least parents, that of GAP any parents."""
+first. Its bfs finds distances and the least parents, that of GAP any parents. Its triangles are those of every vertex,
+of edges in any directions; GAP counts all together, of a graph that its converter has made undirected and simple."""
 import argparse
 import pathlib
 import re
@@ -25,7 +26,7 @@ GRAPHS = {
     "dcsbm": ["dcsbm", "--vertices", "300000", "--edges", "3750000", "--no-features"],
     "path": ["path", "--vertices", "1000000"],
 }
-PROGRAMS = {"bfs": "bfs", "components": "cc"}
+PROGRAMS = {"bfs": "bfs", "components": "cc", "triangles": "tc"}
 SOURCE = {"rmat": 69614}  # a vertex of the largest component
 
 
@@ -34,8 +35,8 @@ def run(*command, **options):
 
 
 def prepare(name, folder, gapbs):
-    """Returns the files of a graph for either side."""
-    ours, theirs = folder / f"{name}.plait", folder / f"{name}.sg"
+    """Returns the files of a graph: Plait's, GAP's, and GAP's for programs that need it marked as undirected."""
+    ours, theirs, undirected = folder / f"{name}.plait", folder / f"{name}.sg", folder / f"{name}-undirected.sg"
     if not ours.exists():
         run(PLAIT, "generate", *GRAPHS[name], "-o", folder / f"{name}-directed.plait", "--quiet")
         run(PLAIT, "convert", folder / f"{name}-directed.plait", ours, "--undirected", "--quiet")
@@ -45,12 +46,15 @@ def prepare(name, folder, gapbs):
         lines = [line for line in text.read_text().splitlines(True) if not line.startswith("#")]
         (folder / f"{name}.el").write_text("".join(lines))
         run(gapbs / "converter", "-f", folder / f"{name}.el", "-b", theirs)
-    return ours, theirs
+    if not undirected.exists():
+        run(gapbs / "converter", "-s", "-f", folder / f"{name}.el", "-b", undirected)
+    return ours, theirs, undirected
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("gapbs", type=pathlib.Path)
+    parser.add_argument("--apps", nargs="+", default=list(PROGRAMS), choices=list(PROGRAMS))
     parser.add_argument("--graphs", nargs="+", default=list(GRAPHS), choices=list(GRAPHS))
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repetitions", type=int, default=15)
@@ -61,8 +65,9 @@ def main():
     results = Results(o.json)
     threads = {"env": {"OMP_NUM_THREADS": str(o.threads), "PATH": "/usr/bin:/bin"}}
     for graph in o.graphs:
-        ours, theirs = prepare(graph, folder, o.gapbs)
-        for app, program in PROGRAMS.items():
+        ours, theirs, undirected = prepare(graph, folder, o.gapbs)
+        for app in o.apps:
+            program, file = PROGRAMS[app], undirected if app == "triangles" else theirs
             source = SOURCE.get(graph, 7)
             asked = ["--source", source] if app == "bfs" else []
             given = ["-r", source] if app == "bfs" else []
@@ -71,7 +76,7 @@ def main():
                 found = jsons.loads(run(PLAIT, app, ours, *asked, "--verify", "--json", "--quiet",
                                         "--repetitions", o.repetitions, **threads))
                 plait.append((found["milliseconds"], found["least_ms"], found["most_ms"]))
-                out = run(o.gapbs / program, "-f", theirs, *given, "-n", o.repetitions, **threads)
+                out = run(o.gapbs / program, "-f", file, *given, "-n", o.repetitions, **threads)
                 ms = [1e3 * float(t) for t in re.findall(r"Trial Time:\s*([\d.]+)", out)]
                 rival.append((statistics.median(ms), min(ms), max(ms)))
             for by, times in (("plait", plait), ("gapbs", rival)):
