@@ -2,7 +2,6 @@
 // (plait/apps/app.h).
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <memory>
 
 #include "cli/commands/app_output.h"
@@ -12,10 +11,8 @@
 #include "plait/aggregate/shared_partition.h"
 #include "plait/apps/app.h"
 #include "plait/base/error.h"
-#include "plait/base/printable.h"
 #include "plait/base/profile.h"
 #include "plait/base/timer.h"
-#include "plait/measure/bench.h"
 #include "plait/plan/route.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/world/phase.h"
@@ -24,12 +21,11 @@ namespace plait::cli {
 namespace {
 
 struct Options {
-  std::string graph, out;
+  std::string graph;
+  AnswerOptions answer;
   PartitionScheme partition = PartitionScheme::edges;
   DeviceTransport transport{};
   AppSettings settings;
-  bool verify = false;
-  int repetitions = 1;
 };
 
 class AppCommand {
@@ -56,13 +52,20 @@ class AppCommand {
       return {.columns = run->columns(app_.columns), .facts = run->facts()};
     });
     run.reset(), graph.reset();  // their memory is free for the results of all ranks
-    if (!o_.out.empty() || o_.verify) gather_columns(world_, *partition_, result);
+    if (!o_.answer.out.empty() || o_.answer.verify) gather_columns(world_, *partition_, result);
     on_all_or_none(world_, [&] {
       if (world_.rank() != 0) return;
-      if (o_.verify) timed("verify", [&] { app_.verify(dataset_, o_.settings, result); });
-      if (!o_.out.empty()) timed("write", [&] { write_columns(o_.out, result); });
+      if (o_.answer.verify) timed("verify", [&] { app_.verify(dataset_, o_.settings, result); });
+      if (!o_.answer.out.empty()) timed("write", [&] { write_columns(o_.answer.out, result); });
     });
-    if (world_.rank() == 0) session_.json ? print_json(to_json(result)) : print_text(result);
+    if (world_.rank() == 0)
+      print_report({.app = app_.name,
+                    .dataset = dataset_,
+                    .partition = std::string(to_string(o_.partition)),
+                    .facts = result.facts,
+                    .ms = ms_,
+                    .options = o_.answer},
+                   world_, session_);
   }
 
  private:
@@ -89,50 +92,12 @@ class AppCommand {
   }
 
   void time_runs(AppRun& run) {
-    for (int k = 0; k < o_.repetitions; ++k) {
+    for (int k = 0; k < o_.answer.repetitions; ++k) {
       world_.barrier();
       const Stopwatch watch;
       run.run(o_.settings);
-      times_.ms.push_back(1e3 * watch.seconds());
+      ms_.push_back(1e3 * watch.seconds());
     }
-    std::ranges::sort(times_.ms);
-  }
-
-  json to_json(const AppResult& result) const {
-    json all = {{"app", app_.name},
-                {"graph", dataset_.name},
-                {"ranks", world_.size()},
-                {"device", device_name(session_)},
-                {"partition", to_string(o_.partition)},
-                {"vertices", dataset_.vertices()},
-                {"edges", dataset_.edges()}};
-    for (const AppFact& fact : result.facts)
-      std::visit([&](const auto& value) { all[fact.name] = value; }, fact.value);
-    all["milliseconds"] = times_.median();
-    all["least_ms"] = times_.least();
-    all["most_ms"] = times_.most();
-    all["verified"] = o_.verify;
-    all["out"] = o_.out.empty() ? json(nullptr) : json(o_.out);
-    return all;
-  }
-
-  void print_text(const AppResult& result) const {
-    std::string facts;
-    for (const AppFact& fact : result.facts)
-      std::visit(
-          [&](const auto& value) {
-            facts +=
-                fmt::format("{}{} {}", facts.empty() ? "" : ", ", fact.name, json(value).dump());
-          },
-          fact.value);
-    fmt::print("{} of {} on {}: {}\n", app_.name, dataset_.name, ranks_of(world_, session_), facts);
-    fmt::print("{:.3f} ms", times_.median());
-    if (times_.ms.size() > 1)
-      fmt::print(", the median of {} runs ({:.3f} to {:.3f})", times_.ms.size(), times_.least(),
-                 times_.most());
-    if (o_.verify) fmt::print("; verified");
-    if (!o_.out.empty()) fmt::print("; written to {}", printable(o_.out));
-    fmt::print("\n");
   }
 
   const App& app_;
@@ -141,7 +106,7 @@ class AppCommand {
   const Session& session_;
   const Dataset dataset_;
   std::optional<Partition> partition_;
-  Times times_;  // of each run
+  std::vector<double> ms_;  // of each run
 };
 
 void add_setting(CLI::App* command, const AppOption& option, AppSettings& settings) {
@@ -165,24 +130,18 @@ void add_setting(CLI::App* command, const AppOption& option, AppSettings& settin
 void add_app(CLI::App& program, Session& session, const App& app) {
   auto o = std::make_shared<Options>(Options{.settings = AppSettings(app.options)});
   CLI::App* command = add_command(program, session, app.name, app.summary, [=, &session, &app] {
-    if (!o->out.empty()) check_column_file(o->out);
+    if (!o->answer.out.empty()) check_answer_file(o->answer.out);
     on_ranks(session, [&](World& world) { AppCommand(app, *o, world, session).run(); });
   });
   command->add_option("graph", o->graph, "Graph file")->required();
   add_reading_options(command, session);
   for (const AppOption& option : app.options) add_setting(command, option, o->settings);
-  as_output(session, command->add_option(
-                         "-o,--out", o->out,
-                         "File for the result of each vertex, by the graph's own numbers: .npy, "
-                         ".csv or .txt"));
-  command->add_flag("--verify", o->verify,
-                    "Compare the result with the graph, or with a slow version on one process; a "
-                    "wrong one exits with 3");
-  command
-      ->add_option("--repetitions", o->repetitions,
-                   "Times that the work is done on the placed graph, for its median time")
-      ->check(in_range(1, 10000))
-      ->capture_default_str();
+  add_answer_options(
+      command, session, o->answer,
+      {.file = "File for the result of each vertex, by the graph's own numbers: .npy, .csv or .txt",
+       .verified = "Compare the result with the graph, or with a slow version on one process; a "
+                   "wrong one exits with 3",
+       .repeated = "Times that the work is done on the placed graph, for its median time"});
   add_choice(command, "--partition", o->partition, parse_partition_scheme, "edges",
              "Scheme that assigns vertices to ranks");
   add_rank_options(command, session, o->transport);
@@ -192,7 +151,7 @@ void add_app(CLI::App& program, Session& session, const App& app) {
   add_profile_options(command, session);
   std::vector<std::string> asked;
   for (const AppOption& option : app.options) asked.push_back(fmt::format("--{}", option.name));
-  asked.insert(asked.end(), {"--out", "--verify", "--repetitions"});
+  asked.insert(asked.end(), kAnswerOptions.begin(), kAnswerOptions.end());
   group_options(command, {{"Question and answer", asked}, {"GPUs and ranks", {"--seed"}}});
   add_examples(command, fmt::format("  plait {0} cora.plait --verify\n"
                                     "  plait {0} products.plait --ranks 2 -o {0}.npy\n"
