@@ -218,6 +218,7 @@ void add_aggregate(CLI::App& app, Session& session);
 void add_train(CLI::App& app, Session& session);
 void add_infer(CLI::App& app, Session& session);
 void add_apps(CLI::App& app, Session& session);
+void add_walk(CLI::App& app, Session& session);
 void add_tune(CLI::App& app, Session& session);
 void add_bench(CLI::App& app, Session& session);
 void add_study(CLI::App& app, Session& session);

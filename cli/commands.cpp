@@ -14,6 +14,7 @@ void add_commands(CLI::App& app, Session& session) {
   add_train(app, session);
   add_infer(app, session);
   add_apps(app, session);
+  add_walk(app, session);
   add_tune(app, session);
   add_bench(app, session);
   add_study(app, session);

@@ -61,6 +61,7 @@ Buffer<T> rows_in_order(World& world, const Partition& partition, std::span<cons
 }
 
 template Buffer<float> values_by_rank(World&, std::span<const float>);
+template Buffer<std::int64_t> values_by_rank(World&, std::span<const std::int64_t>);
 template Buffer<float> rows_in_order(World&, const Partition&, std::span<const float>,
                                      std::uint64_t);
 template Buffer<double> rows_in_order(World&, const Partition&, std::span<const double>,

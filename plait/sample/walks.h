@@ -58,6 +58,9 @@ class RandomWalks {
                                std::uint64_t count, std::span<const std::uint64_t> starts,
                                std::uint64_t key) const;
 
+  // Tells whether a walk stays at this vertex.
+  bool is_end(std::uint64_t vertex) const;
+
   const AnyCsr& graph() const { return graph_; }
   std::span<const double> sums() const { return sums_.span(); }  // row_sums(), or empty
   bool sorted() const { return sorted_; }                        // each row ascends

@@ -148,8 +148,13 @@ void GpuNonEdges::draw_columns(const std::uint64_t*, std::uint64_t, std::uint64_
 struct GpuRandomWalks::State {};
 
 GpuRandomWalks::GpuRandomWalks(const GpuCsr&, const RandomWalks&) { use_gpu(0); }
+GpuRandomWalks::GpuRandomWalks(const GpuCsr&, const RandomWalks&, const double*) { use_gpu(0); }
 GpuRandomWalks::~GpuRandomWalks() = default;
 void GpuRandomWalks::enqueue(const WalkSettings&, const std::uint64_t*, std::uint64_t,
                              std::uint64_t, std::uint64_t*, void*) const {}
+RawVector<std::uint64_t> GpuRandomWalks::walk(const WalkSettings&, std::span<const std::uint64_t>,
+                                              std::uint64_t) const {
+  return {};
+}
 
 }  // namespace plait

@@ -9,7 +9,8 @@ import pytest
 from program import DOES_NOT_FIT, FAILED, RIGHT, USAGE, environment
 
 COMMANDS = ("doctor", "info", "generate", "convert", "partition", "plan", "aggregate", "train",
-            "infer", "tune", "study", "bfs", "components", "sssp", "kcore", "pagerank", "triangles")
+            "infer", "tune", "study", "bfs", "components", "sssp", "kcore", "pagerank", "triangles",
+            "walk", "louvain", "leiden")
 KINDS = ("dcsbm", "rmat", "grid", "star", "ring")
 
 
@@ -27,7 +28,7 @@ def test_help(plait, command):
 
 LONG_COMMANDS = [["plan"], ["aggregate"], ["train"], ["infer"], ["tune"], ["bench", "aggregate"],
                  ["bench", "model"], ["study"], ["bfs"], ["components"], ["sssp"], ["kcore"],
-                 ["pagerank"], ["triangles"]]
+                 ["pagerank"], ["triangles"], ["walk"], ["louvain"], ["leiden"]]
 
 
 @pytest.mark.parametrize("command", [*[[c] for c in COMMANDS], *[["generate", k] for k in KINDS],

@@ -36,6 +36,7 @@ LINES = [
     ("plait generate dcsbm --like p", {"products", "proteins", "papers100M"}, {"reddit"}),
     ("plait com", {"components", "completion"}, {"bfs"}),
     ("plait bfs --so", {"--source"}, {"--strategy"}),
+    ("plait walk --st", {"--starts", "--structure"}, {"--source"}),
     ("plait components g --partition ", {"edges", "hash", "metis"}, {"g.plait"}),
     ("plait completion ", {"bash", "zsh", "fish"}, {"train"}),
     ("plait info gr", {"graph one.plait", "graph.mtx"}, {"other"}),

@@ -124,6 +124,7 @@ def runs(communities, folder):
         yield "pagerank", ["pagerank", communities, *options]
         yield "triangles", ["triangles", communities, *options]
         yield "sssp", ["sssp", folder / "weighted.el", *options]
+        yield "walk", ["walk", communities, *options]
     yield "train", ["train", communities, "--epochs", 2, "--sampled"]
     yield "plan", ["plan", "--store", "--embeddings", "1000,30", "--width", 8, "--split", "table", "--ranks", 2]
     yield "study", ["study", "latency", "--repetitions", 1]

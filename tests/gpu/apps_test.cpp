@@ -7,6 +7,7 @@
 #include "plait/base/delay.h"
 #include "plait/base/gpu.h"
 #include "tests/apps/app_case.h"
+#include "tests/apps/walk_case.h"
 
 namespace plait::test {
 namespace {
@@ -99,6 +100,23 @@ const RankProgram late("gpu apps with delays", [](World& world) {
 TEST(GpuAppRanks, NeedNoLuckInTime) {
   const Outcome outcome =
       run_job({.program = "gpu apps with delays", .ranks = 2, .timeout_ms = kPatient});
+  EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
+}
+
+// GPUs with a copy of the graph each, and GPUs that share one.
+const RankProgram walks("gpu walks", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  const std::vector<Drawing> odd = all_odd_drawings();
+  for (unsigned k = 0; k < odd.size(); k += 3)
+    for (const bool shared : {false, true})
+      check_walks_of(world, odd[k], k, {.gpu = true, .shared = shared});
+  for (unsigned seed = 0; seed < 20; ++seed)
+    check_walks_of(world, random_drawing(seed, 3000), seed, {.gpu = true});
+});
+
+TEST_P(GpuApps, WalkAsOnTheCpu) {
+  const Outcome outcome =
+      run_job({.program = "gpu walks", .ranks = GetParam(), .timeout_ms = kPatient});
   EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
 }
 

@@ -1,6 +1,9 @@
 """plait.random_walk and plait.RandomWalks against networkx, exact chances and a count by hand."""
 
+import os
+import pathlib
 import pickle
+import subprocess
 
 import networkx
 import numpy
@@ -10,6 +13,7 @@ import torch
 
 import plait
 
+CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 LEAST = 1e-4  # of a right draw's p values
 
 
@@ -179,3 +183,19 @@ def test_refuses(change, message):
     arguments = {"edge_index": edges(), "start": torch.tensor([1]), "walk_length": 3, "num_nodes": 40} | change
     with pytest.raises(ValueError, match=message):
         plait.random_walk(**arguments)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_command_has_the_same_walks(tmp_path, weighted):
+    """plait walk --seed S is torch.manual_seed(S) and plait.random_walk."""
+    program = os.environ.get("PLAIT_PROGRAM", CHECKOUT / "build/bin/plait")
+    edge_index, weight, out = edges(seed=4), torch.randint(1, 9, (200,)).float(), tmp_path / "walks.npy"
+    lines = (f"{u} {v} {w}" for (u, v), w in zip(edge_index.t().tolist(), weight.tolist()))
+    (tmp_path / "g.el").write_text("\n".join(lines))
+    options = ["--vertices", 40, "--walks", 3, "--length", 9, "--q", 2, "--restart", 0.1, "--seed", 11, "-o", out]
+    subprocess.run([program, "walk", tmp_path / "g.el", *map(str, options), *(["--weighted"] if weighted else [])],
+                   check=True, capture_output=True, timeout=300)
+    torch.manual_seed(11)
+    walks = plait.random_walk(edge_index, torch.arange(40).repeat_interleave(3), 9, q=2, restart=0.1, num_nodes=40,
+                              edge_weight=weight if weighted else None)
+    assert numpy.array_equal(numpy.load(out), walks.numpy())

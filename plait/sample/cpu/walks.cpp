@@ -90,6 +90,11 @@ RandomWalks::RandomWalks(AnyCsr graph, std::span<const float> weights) : graph_(
       graph_);
 }
 
+bool RandomWalks::is_end(std::uint64_t vertex) const {
+  return std::visit([&](const auto& csr) { return view_of(csr, sums(), sorted_).is_end(vertex); },
+                    graph_);
+}
+
 RawVector<std::uint64_t> RandomWalks::walk(const WalkSettings& settings,
                                            std::span<const std::uint64_t> starts,
                                            std::uint64_t key) const {

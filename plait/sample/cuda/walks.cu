@@ -2,6 +2,7 @@
 // walks side by side hide that. A walk's vertices are written 8 bytes at a time, in a sector that
 // stays in the L2 cache until the next four steps have filled it.
 #include <algorithm>
+#include <utility>
 
 #include "plait/base/cuda/cuda.cuh"
 #include "plait/sample/cuda/walks.h"
@@ -11,7 +12,8 @@ namespace plait {
 
 struct GpuRandomWalks::State {
   GpuCsr graph;
-  DeviceArray<double> sums;
+  DeviceArray<double> own_sums;  // or empty, if `sums` are others'
+  const double* sums;
   bool sorted;
 };
 
@@ -46,9 +48,13 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-GpuRandomWalks::GpuRandomWalks(const GpuCsr& graph, const RandomWalks& walks)
-    : state_(std::make_unique<const State>(
-          State{graph, DeviceArray<double>(walks.sums()), walks.sorted()})) {}
+GpuRandomWalks::GpuRandomWalks(const GpuCsr& graph, const RandomWalks& walks) {
+  DeviceArray<double> sums(walks.sums());
+  const double* const data = sums.data();
+  state_ = std::make_unique<const State>(State{graph, std::move(sums), data, walks.sorted()});
+}
+GpuRandomWalks::GpuRandomWalks(const GpuCsr& graph, const RandomWalks& walks, const double* sums)
+    : state_(std::make_unique<const State>(State{graph, {}, sums, walks.sorted()})) {}
 GpuRandomWalks::~GpuRandomWalks() = default;
 
 void GpuRandomWalks::enqueue(const WalkSettings& settings, const std::uint64_t* starts,
@@ -68,11 +74,23 @@ void GpuRandomWalks::enqueue(const WalkSettings& settings, const std::uint64_t* 
       std::min<std::uint64_t>((count + kThreads - 1) / kThreads, kMostBlocks));
   const auto run = [&]<VertexId V>(V) {
     const WalkGraph<V> graph{state_->graph.offsets, static_cast<const V*>(state_->graph.neighbours),
-                             state_->sums.data(), state_->sorted};
+                             state_->sums, state_->sorted};
     walk_kernel<V><<<blocks, kThreads, 0, static_cast<cudaStream_t>(stream)>>>(graph, args);
   };
   state_->graph.wide ? run(std::uint64_t{0}) : run(std::uint32_t{0});
   check_cuda(cudaGetLastError(), "random walks");
+}
+
+RawVector<std::uint64_t> GpuRandomWalks::walk(const WalkSettings& settings,
+                                              std::span<const std::uint64_t> starts,
+                                              std::uint64_t key) const {
+  const std::uint64_t size = starts.size() * (settings.length + 1);
+  const DeviceArray<std::uint64_t> from(starts);
+  DeviceArray<std::uint64_t> found(size);
+  enqueue(settings, from.data(), starts.size(), key, found.data(), nullptr);
+  RawVector<std::uint64_t> walks(size);
+  if (size > 0) copy_to_host(walks.data(), found.data(), size * sizeof(std::uint64_t));
+  return walks;
 }
 
 }  // namespace plait
