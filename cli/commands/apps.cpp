@@ -76,7 +76,7 @@ class AppCommand {
     for (int rank = 0; rank < world_.size(); ++rank) {
       const std::uint64_t edges = own_edges(dataset_.graph, *partition_, rank);
       const std::uint64_t bytes =
-          app_.slot_bytes * (world_.size() == 1 ? partition_->size(rank) : slots) +
+          slot_bytes_of(app_, o_.settings) * (world_.size() == 1 ? partition_->size(rank) : slots) +
           app_.edge_bytes * (dataset_.symmetric ? edges : 2 * edges);
       work.push_back({.kept = bytes, .most = bytes});
     }

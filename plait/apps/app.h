@@ -25,6 +25,7 @@ struct AppOption {
   const char* help;
   AppValue standard;  // its kind is the option's
   double least = 0, most = 1e18;
+  std::uint64_t slot_bytes = 0;  // that a flag adds to App::slot_bytes
 };
 
 // The options of one run.
@@ -97,10 +98,13 @@ struct App {
   // Throws MismatchError if the result, whose columns have all vertices, is wrong: what it says is
   // compared with the graph, or with a slow version in plain loops. On one process.
   void (*verify)(const Dataset& dataset, const AppSettings& settings, const AppResult& result);
-  // Bytes of the device's memory, beside the graph's: per slot, and per edge of an own row in
-  // either direction.
+  // Bytes of the device's memory, beside the graph's and those of flags: per slot, and per edge of
+  // an own row in either direction.
   std::uint64_t slot_bytes, edge_bytes = 0;
 };
+
+// Returns the bytes per slot with these settings.
+std::uint64_t slot_bytes_of(const App& app, const AppSettings& settings);
 
 // Returns all apps.
 std::span<const App> apps();

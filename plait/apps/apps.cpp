@@ -9,6 +9,13 @@ std::span<const App> apps() {
   return all;
 }
 
+std::uint64_t slot_bytes_of(const App& app, const AppSettings& settings) {
+  std::uint64_t bytes = app.slot_bytes;
+  for (const AppOption& option : app.options)
+    if (option.slot_bytes > 0 && settings.get<bool>(option.name)) bytes += option.slot_bytes;
+  return bytes;
+}
+
 void gather_columns(World& world, const Partition& partition, AppResult& result) {
   for (AppColumn& column : result.columns)
     std::visit(

@@ -27,9 +27,70 @@ class Sets {
   std::vector<std::uint64_t> parent_;
 };
 
-void verify(const Dataset& dataset, const AppSettings&, const AppResult& result) {
+// The strongly connected components of the vertices by number (Tarjan, "Depth-first search and
+// linear graph algorithms", SIAM Journal on Computing 1, 1972), with a stack of its own for calls.
+class Tarjan {
+ public:
+  explicit Tarjan(std::vector<std::vector<std::uint64_t>> outward)
+      : outward_(std::move(outward)),
+        order_(outward_.size()),
+        low_(outward_.size()),
+        least_(outward_.size(), kNone) {
+    for (std::uint64_t v = 0; v < outward_.size(); ++v)
+      if (order_[v] == 0) visit(v);
+  }
+  // The least vertex of each vertex's component.
+  std::vector<std::uint64_t> least() && { return std::move(least_); }
+
+ private:
+  static constexpr std::uint64_t kNone = ~std::uint64_t{0};
+  struct Call {
+    std::uint64_t vertex;
+    std::size_t edge = 0;
+  };
+
+  void visit(std::uint64_t root) {
+    std::vector<Call> calls;
+    const auto call = [&](std::uint64_t v) {
+      order_[v] = low_[v] = ++visited_;
+      open_.push_back(v);
+      calls.push_back({v});
+    };
+    call(root);
+    while (!calls.empty()) {
+      const std::uint64_t v = calls.back().vertex;
+      if (calls.back().edge < outward_[v].size()) {
+        const std::uint64_t to = outward_[v][calls.back().edge++];
+        if (order_[to] == 0)
+          call(to);
+        else if (least_[to] == kNone)
+          low_[v] = std::min(low_[v], order_[to]);
+        continue;
+      }
+      calls.pop_back();
+      if (!calls.empty()) low_[calls.back().vertex] = std::min(low_[calls.back().vertex], low_[v]);
+      if (low_[v] == order_[v]) close(v);
+    }
+  }
+  // Closes the component of which v was visited first.
+  void close(std::uint64_t v) {
+    const auto begin = std::ranges::find(open_.rbegin(), open_.rend(), v).base() - 1;
+    const std::uint64_t least = *std::min_element(begin, open_.end());
+    for (auto at = begin; at != open_.end(); ++at) least_[*at] = least;
+    open_.erase(begin, open_.end());
+  }
+
+  const std::vector<std::vector<std::uint64_t>> outward_;
+  std::vector<std::uint64_t> order_, low_, least_;  // order_: of visits, from 1; 0: not yet
+  std::vector<std::uint64_t> open_;                 // visited vertices without a component
+  std::uint64_t visited_ = 0;
+};
+
+void verify(const Dataset& dataset, const AppSettings& settings, const AppResult& result) {
   const auto& found = std::get<std::vector<std::int64_t>>(result.columns[0].values);
-  const std::vector<std::uint64_t> expected = components_reference(dataset);
+  const std::vector<std::uint64_t> expected = settings.get<bool>("strong")
+                                                  ? strong_components_reference(dataset)
+                                                  : components_reference(dataset);
   std::vector<std::uint64_t> sizes(expected.size());
   for (std::uint64_t v = 0; v < expected.size(); ++v) {
     require<MismatchError>(static_cast<std::uint64_t>(found[v]) == expected[v],
@@ -70,9 +131,45 @@ std::vector<std::uint64_t> components_reference(const Dataset& dataset) {
   return least;
 }
 
+std::vector<std::uint64_t> strong_components_reference(const Dataset& dataset) {
+  std::vector<std::vector<std::uint64_t>> outward(dataset.vertices());
+  std::visit(
+      [&](const auto& graph) {
+        for (std::uint64_t v = 0; v < graph.vertices(); ++v)
+          for (const auto u : graph.row(v)) outward[dataset.number(u)].push_back(dataset.number(v));
+      },
+      dataset.graph);
+  return Tarjan(std::move(outward)).least();
+}
+
+std::vector<ComponentPart> joined_parts(World& world, std::vector<ComponentPart> mine) {
+  const auto join = [](std::vector<ComponentPart>& parts) {
+    std::ranges::sort(parts, {}, &ComponentPart::part);
+    std::size_t count = 0;
+    for (const ComponentPart& part : parts)
+      if (count == 0 || parts[count - 1].part != part.part)
+        parts[count++] = part;
+      else
+        parts[count - 1] = {part.part, std::min(parts[count - 1].least, part.least),
+                            parts[count - 1].size + part.size};
+    parts.resize(count);
+  };
+  join(mine);
+  if (world.size() == 1) return mine;
+  std::vector<ComponentPart> all;
+  for (const auto& of_rank : gather_vectors(world, mine))
+    all.insert(all.end(), of_rank.begin(), of_rank.end());
+  join(all);
+  return all;
+}
+
 const App kComponents{.name = "components",
                       .summary = "Find for every vertex the least vertex that it is connected with",
-                      .options = {},
+                      .options = {{.name = "strong",
+                                   .help = "Strongly connected components: of vertices that reach "
+                                           "each other along edges in their direction",
+                                   .standard = false,
+                                   .slot_bytes = 80}},
                       .columns = {{"component", true}},
                       .facts = {"components", "largest"},
                       .check = [](const Dataset&, const AppSettings&) {},

@@ -78,13 +78,16 @@ inline void set_option(AppSettings& settings, const std::string& name, std::uint
   std::visit([&]<class T>(T& to) { to = static_cast<T>(value); }, settings[name]);
 }
 
-// Returns the settings of run `turn`: the standard, then another source if there is one.
+// Returns the settings of run `turn`: the standard; then another source, or another kind of
+// components, if there is one.
 inline AppSettings settings_of(const App& app, const Dataset& dataset, int turn) {
   AppSettings settings(app.options);
-  for (const AppOption& option : app.options)
+  for (const AppOption& option : app.options) {
     if (std::string(option.name) == "source" && dataset.vertices() > 0 && turn > 0)
       set_option(settings, "source",
                  std::mt19937(static_cast<unsigned>(turn))() % dataset.vertices());
+    if (std::string(option.name) == "strong") set_option(settings, "strong", turn > 0);
+  }
   return settings;
 }
 

@@ -120,6 +120,34 @@ TEST(KarateClub, IsOnePieceOfThreeSteps) {
   EXPECT_EQ(std::get<std::uint64_t>(pieces.facts[1].value), 34u);
 }
 
+// Directed graphs whose components stand in rows, in orders of vertices that cut parts badly.
+const RankProgram on_rows("strong components in rows", [](World& world) {
+  AppChecks checks(world, false);
+  for (const std::uint64_t size : {2, 3, 7})
+    for (const bool inwards : {false, true})
+      for (unsigned order = 0; order < 3; ++order) {
+        constexpr std::uint64_t kVertices = 420;
+        std::vector<Edge> edges;
+        for (std::uint64_t v = 0; v < kVertices; ++v)
+          edges.push_back({v, v % size == size - 1 ? v + 1 - size : v + 1, 1});
+        for (std::uint64_t v = size - 1; v + 1 < kVertices; v += size)
+          edges.push_back({v, v + 1, 1});
+        checks.check({.name = fmt::format("rings of {}", size),
+                      .vertices = kVertices,
+                      .edges = inwards ? turned_round(edges) : edges,
+                      .order = order},
+                     kSchemes[order]);
+      }
+});
+
+TEST(StrongComponents, AreFoundInLongRows) {
+  for (const int ranks : {1, 2, 4}) {
+    const Outcome outcome =
+        run_job({.program = "strong components in rows", .ranks = ranks, .timeout_ms = kPatient});
+    EXPECT_EQ(outcome.code, 0) << ranks << " ranks: " << outcome.all_errors();
+  }
+}
+
 // A source that does not exist is refused by all ranks, and the next run is right.
 const RankProgram refused("refused sources", [](World& world) {
   const Dataset dataset = random_drawing(7, 50).dataset(true);

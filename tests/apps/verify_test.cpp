@@ -89,8 +89,10 @@ TEST(Verifiers, SeeEveryWrongValue) {
       if (!is_taken(app, dataset)) dataset = drawing.dataset(true);
       if (!is_taken(app, dataset)) continue;
       ++taken;
-      const AppSettings settings = settings_of(app, dataset, 1);
-      change_all(app, dataset, settings, found_alone(app, dataset, settings));
+      for (const int turn : {0, 1}) {
+        const AppSettings settings = settings_of(app, dataset, turn);
+        change_all(app, dataset, settings, found_alone(app, dataset, settings));
+      }
     }
     EXPECT_GE(taken, 3u) << app.name;
   }

@@ -323,6 +323,7 @@ std::vector<Effects> all_effects() {
       {"study renumbering g.plait --repetitions 1", {"--width 9"}},
       {"bfs u.plait --out d.npy", {"--source 3", "--partition hash", "--verify"}},
       {"components u.plait --out d.npy", {"--partition hash", "--verify"}},
+      {"components l.txt --out d.npy", {"--strong"}},
       {"sssp w.txt --out d.npy", {"--source 3", "--partition hash", "--verify"}},
       {"kcore u.plait --out d.npy", {"--partition hash", "--verify"}},
       {"triangles u.plait --out d.npy", {"--partition hash", "--verify"}},

@@ -49,9 +49,9 @@ def paths(graph):
     return np.stack([depth, parent], axis=1)
 
 
-def pieces(graph):
+def pieces(graph, connection="weak"):
     """Returns the least vertex of each vertex's component."""
-    _, label = csgraph.connected_components(matrix(graph), directed=True, connection="weak")
+    _, label = csgraph.connected_components(matrix(graph), directed=True, connection=connection)
     least = {c: v for v, c in reversed(list(enumerate(label)))}
     return np.array([least[c] for c in label])
 
@@ -101,6 +101,57 @@ def test_components(plait, tmp_path, graphs, name, ending, options):
     assert found["components"] == len(sizes) == nx.number_weakly_connected_components(graph)
     assert found["largest"] == sizes.max()
     check_run(found, graph, out, options)
+
+
+@pytest.mark.parametrize("name,ending,options", WAYS)
+def test_strong_components(plait, tmp_path, graphs, name, ending, options):
+    (arguments, graph), out = graphs[name], tmp_path / f"pieces{ending}"
+    found = plait.json("components", *arguments, "--strong", "--verify", "-o", out, *options)
+    expected = pieces(graph, "strong")
+    np.testing.assert_array_equal(read(out, ["component"]), expected)
+    sizes = np.unique(expected, return_counts=True)[1]
+    assert found["components"] == len(sizes) == nx.number_strongly_connected_components(graph)
+    assert found["largest"] == sizes.max()
+    check_run(found, graph, out, options)
+
+
+def odd_directed_graphs():
+    """Yields directed graphs with components of many shapes: rings in rows, chains between them, and random ones."""
+    order = np.random.default_rng(5).permutation(240).tolist()
+    for step in (1, 2, 3, 5):  # rings of that size, one after the other
+        rings = [list(range(k, k + step)) for k in range(0, 240 - step + 1, step)]
+        edges = [(ring[i], ring[(i + 1) % step]) for ring in rings for i in range(step)]
+        edges += [(one[-1], other[0]) for one, other in zip(rings, rings[1:])]
+        yield edges
+        yield [(order[u], order[v]) for u, v in edges]
+    yield [(v, v + 1) for v in range(239)] + [(v + 1, v) for v in range(0, 238, 3)] + [(7, 7)] * 2
+    yield [(0, v) for v in range(1, 240)] + [(v, 0) for v in range(2, 240, 2)]
+    for seed, count in ((1, 200), (2, 260), (3, 320), (4, 500), (5, 900)):
+        random = np.random.default_rng(seed)
+        yield [(int(u), int(v)) for u, v in random.integers(0, 240, (count, 2))]
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_strong_components_of_odd_graphs(plait, tmp_path, ranks):
+    for number, edges in enumerate(odd_directed_graphs()):
+        (tmp_path / "g.el").write_text("".join(f"{u} {v}\n" for u, v in edges))
+        out = tmp_path / "pieces.npy"
+        found = plait.json("components", tmp_path / "g.el", "--vertices", 240, "--strong", "--ranks", ranks, "--partition",
+                           ("edges", "hash")[number % 2], "-o", out)
+        graph = nx.DiGraph(edges)
+        graph.add_nodes_from(range(240))
+        expected = pieces(graph, "strong")
+        np.testing.assert_array_equal(np.load(out), expected, err_msg=f"graph {number}")
+        assert found["components"] == len(set(expected.tolist())), number
+
+
+def test_long_ring_of_one_component(plait, tmp_path):
+    """Bids that go round take no step of the host each."""
+    size = 200000
+    order = np.random.default_rng(1).permutation(size)
+    (tmp_path / "ring.el").write_text("\n".join(f"{u} {v}" for u, v in zip(order.tolist(), np.roll(order, 1).tolist())))
+    found = plait.json("components", tmp_path / "ring.el", "--strong", "--verify")
+    assert (found["components"], found["largest"]) == (1, size)
 
 
 def check_run(found, graph, out, options):

@@ -15,8 +15,9 @@ def edges():
     return torch.randint(NODES, (2, 260), generator=draw), torch.rand(260, generator=draw)
 
 
-QUESTIONS = (("bfs", {"source": 7}), ("components", {}), ("sssp", {"source": 7}), ("kcore", {}),
-             ("pagerank", {"weighted": True}), ("pagerank", {"source": 3}), ("triangles", {}))
+QUESTIONS = (("bfs", {"source": 7}), ("components", {}), ("components", {"strong": True}), ("sssp", {"source": 7}),
+             ("kcore", {}), ("pagerank", {"weighted": True}), ("pagerank", {"source": 3}), ("triangles", {}),
+             ("louvain", {}), ("leiden", {"resolution": 2}))
 
 
 def answers(**layout):

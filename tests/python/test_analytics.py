@@ -38,6 +38,11 @@ def test_answers(graphs):
     assert found.distance.tolist() == [lengths.get(v, float("inf")) for v in range(NODES)]
     assert found.distance.dtype == torch.float64 and found.farthest == max(lengths.values())
     assert plait.components(graph).components == nx.number_weakly_connected_components(theirs)
+    found, strong = plait.components(graph, strong=True), list(nx.strongly_connected_components(theirs))
+    assert (found.components, found.largest) == (len(strong), max(map(len, strong)))
+    least = {v: min(some) for some in strong for v in some}
+    assert found.component.tolist() == [least[v] for v in range(NODES)]
+    assert plait.components(graph).components == nx.number_weakly_connected_components(theirs)  # not strong again
     cores = nx.core_number(nx.Graph(theirs))
     assert plait.kcore(graph).core.tolist() == [cores[v] for v in range(NODES)]
     triangles = nx.triangles(nx.Graph(theirs))
@@ -81,7 +86,7 @@ def test_whole_numbers(graphs, value):
     ("bfs", {"source": 10**400}, "no graph has"), ("bfs", {"source": torch.ones(2)}, "must be a whole number"),
     ("bfs", {"source": -1}, "source is -1"), ("sssp", {"source": NODES}, f"is not in 0..{NODES - 1}"),
     ("pagerank", {"damping": 1}, "damping"), ("pagerank", {"damping": "0.5"}, "must be a number"),
-    ("pagerank", {"weighted": 1}, "must be True or False"), ("pagerank", {"iterations": 0}, "iterations"),
+    ("components", {"strong": 1}, "must be True or False"), ("pagerank", {"weighted": 1}, "must be True or False"), ("pagerank", {"iterations": 0}, "iterations"),
 ])
 def test_wrong_arguments(graphs, name, settings, text):
     with pytest.raises(ValueError, match=text.replace(".", r"\.")):
