@@ -3,9 +3,9 @@
 #include <map>
 #include <numeric>
 
-#include "plait/apps/components.h"
 #include "plait/apps/on_cpu.h"
 #include "plait/apps/rows.h"
+#include "plait/apps/weak_components.h"
 
 namespace plait {
 
@@ -142,9 +142,10 @@ void for_entries(const Dataset& dataset, bool weighted, const F& f) {
       dataset.graph);
 }
 
-// Checks that each vertex has the least number of its community, that those without edges are
-// alone, and that modularity is as it is stated.
-void verify(const Dataset& dataset, const AppSettings& settings, const AppResult& result) {
+}  // namespace
+
+void verify_communities(const Dataset& dataset, const AppSettings& settings,
+                        const AppResult& result, bool connected) {
   const auto& community = std::get<std::vector<std::int64_t>>(result.columns[0].values);
   const bool weighted = settings.get<bool>("weighted");
   std::map<std::int64_t, std::uint64_t> sizes;

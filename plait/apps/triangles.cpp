@@ -31,7 +31,7 @@ void verify(const Dataset& dataset, const AppSettings&, const AppResult& result)
     require<MismatchError>(static_cast<std::uint64_t>(found[v]) == expected[v],
                            "vertex {} is in {} triangles, not {}", v, expected[v], found[v]);
   const std::uint64_t sum = std::accumulate(expected.begin(), expected.end(), std::uint64_t{0});
-  require_fact(result, "total", sum / 3);
+  require_fact(result, "triangles", sum / 3);
   require_fact(result, "most", expected.empty() ? 0 : std::ranges::max(expected));
   require_fact(result, "transitivity",
                pairs == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(pairs));
@@ -49,8 +49,8 @@ const App kTriangles{
     .name = "triangles",
     .summary = "Count for every vertex the triangles that it is in, whichever way edges lead",
     .options = {},
-    .columns = {{"triangles", true}},
-    .facts = {"total", "most", "transitivity"},
+    .columns = {{"per_vertex", true}},
+    .facts = {"triangles", "most", "transitivity"},
     .check = check,
     .on_cpu = app_on_cpu<Triangles>,
     .on_gpu = app_on_gpu<Triangles>,

@@ -47,7 +47,7 @@ class Triangles {
     std::uint64_t most = on_.greatest(view_.own, of_row);
     on_.world().all_reduce_sum(std::span(sums));
     on_.world().all_reduce_max(std::span(&most, 1));
-    return {{"total", sums[0] / 3},
+    return {{"triangles", sums[0] / 3},
             {"most", most},
             {"transitivity",
              sums[1] == 0 ? 0 : static_cast<double>(sums[0]) / static_cast<double>(sums[1])}};

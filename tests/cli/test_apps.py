@@ -243,8 +243,8 @@ def test_triangles(plait, tmp_path, graphs, name, options):
     simple.remove_edges_from(list(nx.selfloop_edges(simple)))
     expected = corners(graph)
     assert expected.tolist() == [nx.triangles(simple)[v] for v in range(len(graph))]
-    np.testing.assert_array_equal(read(out, ["triangles"]), expected)
-    assert found["total"] == expected.sum() // 3 and found["most"] == expected.max()
+    np.testing.assert_array_equal(read(out, ["per_vertex"]), expected)
+    assert found["triangles"] == expected.sum() // 3 and found["most"] == expected.max()
     assert found["transitivity"] == pytest.approx(nx.transitivity(simple), rel=1e-12)
     check_run(found, graph, out, options)
 
@@ -253,7 +253,41 @@ def test_triangles_of_the_karate_club(plait, tmp_path):
     (tmp_path / "club.el").write_text("".join(f"{u} {v}\n" for u, v in nx.karate_club_graph().edges))
     for options in ([], ["--ranks", 3, "--partition", "hash"]):
         found = plait.json("triangles", tmp_path / "club.el", *options)
-        assert (found["total"], found["most"]) == (45, 18)
+        assert (found["triangles"], found["most"]) == (45, 18)
+
+
+@pytest.mark.parametrize("app", ["louvain", "leiden"])
+@pytest.mark.parametrize("name, options", [("club", []), ("club", ["--ranks", 3, "--partition", "hash"]), ("ring", []),
+                                           ("ring", ["--resolution", 30]), ("weighted", ["--weighted", "--ranks", 2])])
+def test_communities(plait, tmp_path, app, name, options):
+    """Known answers: the best modularity of the club (Brandes et al., 2008) and of rings of cliques."""
+    graph = {"club": nx.karate_club_graph(), "ring": nx.ring_of_cliques(30, 5)}.get(name, nx.gnp_random_graph(60, 0.1, 3))
+    for u, v in graph.edges:
+        graph[u][v]["weight"] = (7 * u * v) % 11 / 4 if name == "weighted" else 1
+    lines = [f"{u} {v} {w}\n{v} {u} {w}\n" for u, v, w in graph.edges(data="weight")]
+    (tmp_path / "g.el").write_text("".join(line if name == "weighted" else line.replace(" 1\n", "\n") for line in lines))
+    out = tmp_path / "communities.csv"
+    found = plait.json(app, tmp_path / "g.el", "--vertices", len(graph), "--verify", "-o", out, *options)
+    label = read(out, ["community"])
+    members = [set(np.flatnonzero(label == least)) for least in np.unique(label)]
+    assert found["communities"] == len(members) and found["largest"] == max(map(len, members))
+    resolution = 30 if "--resolution" in options else 1
+    expected = nx.community.modularity(graph, members, resolution=resolution)
+    assert found["modularity"] == pytest.approx(expected, abs=1e-9)
+    if name == "club":
+        assert found["modularity"] == pytest.approx(0.4197896, abs=1e-7)
+    if name == "ring":
+        assert resolution == 30 or found["modularity"] >= 0.875757
+        assert all(len({v // 5 for v in some}) * 5 == len(some) for some in members) or resolution == 30
+    if app == "leiden":
+        assert all(nx.is_connected(graph.subgraph(some)) for some in members)
+
+
+@pytest.mark.parametrize("app", ["louvain", "leiden"])
+@pytest.mark.parametrize("options, name", [(["--resolution", 0], "resolution"), (["--resolution", -1], "resolution"),
+                                           (["--resolution", "nan"], "resolution"), (["--weighted"], "weights")])
+def test_communities_refuse(plait, graphs, app, options, name):
+    plait.fails(USAGE, app, *graphs["directed"][0], *options, names=[name])
 
 
 @pytest.mark.parametrize("options", NUMBER_WAYS)

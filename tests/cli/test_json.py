@@ -123,6 +123,8 @@ def runs(communities, folder):
         yield "kcore", ["kcore", communities, *options]
         yield "pagerank", ["pagerank", communities, *options]
         yield "triangles", ["triangles", communities, *options]
+        yield "louvain", ["louvain", communities, *options]
+        yield "leiden", ["leiden", communities, *options]
         yield "sssp", ["sssp", folder / "weighted.el", *options]
         yield "walk", ["walk", communities, *options]
     yield "train", ["train", communities, "--epochs", 2, "--sampled"]

@@ -47,8 +47,17 @@ def test_answers(graphs):
     assert plait.kcore(graph).core.tolist() == [cores[v] for v in range(NODES)]
     triangles = nx.triangles(nx.Graph(theirs))
     found = plait.triangles(graph)
-    assert found.triangles.tolist() == [triangles[v] for v in range(NODES)] and found.triangles.dtype == torch.int64
-    assert (found.total, found.most) == (sum(triangles.values()) // 3, max(triangles.values()))
+    assert found.per_vertex.tolist() == [triangles[v] for v in range(NODES)] and found.per_vertex.dtype == torch.int64
+    assert (found.triangles, found.most) == (sum(triangles.values()) // 3, max(triangles.values()))
+    for function in (plait.louvain, plait.leiden):
+        found = function(graph)
+        members = [set(np.flatnonzero(found.community == label)) for label in sorted(set(found.community.tolist()))]
+        assert [min(some) for some in members] == sorted(set(found.community.tolist()))
+        both_ways = nx.Graph(theirs)  # an edge each way counts twice
+        for u, v in both_ways.edges:
+            both_ways[u][v]["weight"] = theirs.has_edge(u, v) + theirs.has_edge(v, u)
+        assert found.modularity == pytest.approx(nx.community.modularity(both_ways, members), abs=1e-9)
+        assert (found.communities, found.largest) == (len(members), max(map(len, members)))
     ranks = nx.pagerank(theirs, tol=1e-13, max_iter=500)
     found = plait.pagerank(graph, weighted=True, tolerance=1e-12, iterations=500)
     torch.testing.assert_close(found.rank, torch.tensor([ranks[v] for v in range(NODES)], dtype=torch.float64))
