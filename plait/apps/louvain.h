@@ -347,6 +347,7 @@ class Louvain {
     how.resolution = resolution_;
     how.at_once = at_once;
     how.only_woken = true;
+    how.may_leave = true;
     World& world = on_.world();
     if (at_once && world.size() > 1)
       how.share = [&world](const std::vector<Move>& mine) { return moves_of_ranks(world, mine); };

@@ -24,6 +24,7 @@ struct MoveState {
       : graph(rows),
         at_once(rules.at_once),
         by_chance(rules.resolution / static_cast<double>(rows.total)),
+        may_leave(rules.may_leave),
         within(rules.within),
         labels(rows.count),
         of(rows.count) {
@@ -55,6 +56,10 @@ struct MoveState {
     }
     return at_once & must_stay(own, own_size, label, of[label].size);
   }
+  // Returns the label under which a vertex may be alone; its own one if there is none.
+  std::uint32_t alone(std::uint32_t vertex, std::uint32_t own) const {
+    return may_leave && of[vertex].size == 0 ? vertex : own;
+  }
   // Tells whether an entry of a vertex's row can draw it to another community.
   bool draws(std::uint32_t vertex, EdgeOffset e) const {
     return graph.draws(vertex, e) &&
@@ -64,6 +69,7 @@ struct MoveState {
   const WeightedRows& graph;
   const bool at_once;                 // vertices move at the same time
   const double by_chance;             // of merge_gain()
+  const bool may_leave;               // as MoveRules
   const std::uint32_t* const within;  // as MoveRules
   std::uint32_t round = 0, turn = 0;
   std::vector<std::uint32_t> labels;  // by vertex

@@ -141,7 +141,8 @@ class LocalMoves {
       return merge_gain(edges, state_.by_chance, degree, ends);
     };
     std::uint32_t best = own;
-    double most = gain_by(sums.take(own), state_.of[own].ends - degree);
+    const double stay = gain_by(sums.take(own), state_.of[own].ends - degree);
+    double most = stay;
     for (const std::uint32_t label : others) {
       const std::uint64_t edges = sums.take(label);
       if (static_cast<double>(edges) < most) continue;  // the gain is not above the edges
@@ -151,7 +152,7 @@ class LocalMoves {
       most = gain;
       best = label;
     }
-    return best;
+    return best_label(own, stay, best, most, state_.alone(vertex, own));
   }
 
   const WeightedRows& graph_;

@@ -35,6 +35,9 @@ struct MoveRules {
   // From the second round on, only neighbours of vertices that have moved in the round before look
   // for a better community.
   bool only_woken = false;
+  // Vertices may also leave their community to be alone, under the label of their number, if no
+  // community has it: so communities that are begun with can fall apart.
+  bool may_leave = false;
   // The least share of vertices that moves in each round but the last.
   double least_share = 0.005;
   // The community in which each vertex begins, as labels below `count`, in memory of the device;

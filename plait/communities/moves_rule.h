@@ -74,6 +74,16 @@ PLAIT_HOST_DEVICE constexpr bool must_stay(std::uint32_t own, std::uint32_t own_
   return own_size == 1 && label_size == 1 && label > own;
 }
 
+// Returns the label that a vertex takes: of its own, the best other one and, if it may leave, the
+// one that stands for being alone, which gains nothing; else that is the own one, too. Of equally
+// good ones it is the own one, and then the other one.
+PLAIT_HOST_DEVICE constexpr std::uint32_t best_label(std::uint32_t own, double stay,
+                                                     std::uint32_t other, double gain,
+                                                     std::uint32_t alone) {
+  if (gain > stay) return gain < 0 && alone != own ? alone : other;
+  return stay < 0 ? alone : own;
+}
+
 // The same in a refinement, whose vertices may only leave communities in which they are alone. A
 // label of one vertex is that vertex's number.
 PLAIT_HOST_DEVICE constexpr bool must_stay_refining(std::uint32_t own_size, std::uint32_t label,

@@ -41,6 +41,7 @@ class ShortRow {
       own_edges += is_own && draws ? graph.weight(begin + k) : 0;
     }
     std::fill_n(labels_.begin() + size_, kLanes, kNone);
+    alone_ = state.alone(vertex, own_);
     stay_ = merge_gain(own_edges, state.by_chance, degree, own.ends - degree);
     chance_ = state.by_chance * static_cast<double>(degree);
   }
@@ -98,10 +99,10 @@ class ShortRow {
     const double gain = std::max(std::max(most[0], most[1]), std::max(most[2], most[3]));
     best = most == gain ? best : highest;
     const std::int64_t label = std::min(std::min(best[0], best[1]), std::min(best[2], best[3]));
-    return gain > stay_ ? static_cast<std::uint32_t>(label) : own_;
+    return best_label(own_, stay_, static_cast<std::uint32_t>(label), gain, alone_);
   }
 
-  std::uint32_t own_, size_ = 0;
+  std::uint32_t own_, alone_, size_ = 0;
   double stay_, chance_;  // the gain of the own label, and gain_of()'s chance
   // With room for a vector behind the last entry. Labels that must not be taken are negative.
   alignas(sizeof(Numbers)) std::array<std::int64_t, kMostEntries + kLanes> labels_, ends_;

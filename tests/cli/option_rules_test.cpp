@@ -57,6 +57,7 @@ class Options : public testing::Test {
     ok("generate uniform --vertices 600 --edges 3000 -o m.plait");
     std::ofstream("l.txt") << "0 0\n0 1\n0 1\n1 2\n";
     std::ofstream("w.txt") << "0 1 2.5\n1 2 0.5\n2 3 4\n3 0 1\n0 2 7\n3 1 0.25\n";
+    std::ofstream("c.txt") << "0 1 1\n1 2 9\n2 3 1\n";
     std::ofstream("s.txt") << "3\n1\n";
     write_dataset(set_of_rings(), "set.plait", {});
     AtomicFile x("x.npy");
@@ -332,9 +333,9 @@ std::vector<Effects> all_effects() {
         "--iterations 2"}},
       {"pagerank w.txt --out d.npy", {"--weighted"}},
       {"louvain u.plait --out d.npy", {"--resolution 3", "--partition hash", "--verify"}},
-      {"louvain w.txt --out d.npy", {"--weighted"}},
+      {"louvain c.txt --out d.npy", {"--weighted"}},
       {"leiden u.plait --out d.npy", {"--resolution 3", "--partition hash", "--verify"}},
-      {"leiden w.txt --out d.npy", {"--weighted"}},
+      {"leiden c.txt --out d.npy", {"--weighted"}},
       {"walk u.plait --out d.npy",
        {"--length 3", "--walks 2", "--p 0.1", "--q 9", "--restart 0.5", "--seed 5", "--verify",
         "--starts s.txt"}},

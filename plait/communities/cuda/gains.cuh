@@ -20,6 +20,7 @@ struct Moves {
   const std::uint64_t* label_degrees;  // edge ends, by label
   const std::uint32_t* label_sizes;    // vertices, by label
   const std::uint8_t* asleep;          // by row: 1 if it does not move in this round; null: none
+  bool may_leave;                      // as MoveRules
   const std::uint32_t* within;         // as MoveRules
   std::uint32_t* next;                 // the label that each row chooses in its turn
   std::uint32_t round, turn;
@@ -39,6 +40,10 @@ struct Moves {
     const std::uint32_t neighbour = graph.neighbours[e];
     if (within != nullptr && within[vertex] != within[neighbour]) return kNoLabel;
     return labels[neighbour];
+  }
+  // Returns the label under which a vertex may be alone; its own one if there is none.
+  __device__ std::uint32_t alone(std::uint32_t vertex, std::uint32_t own) const {
+    return may_leave && label_sizes[vertex] == 0 ? vertex : own;
   }
   // Tells whether a vertex must not take a label.
   __device__ bool bars(std::uint32_t own, std::uint32_t own_size, std::uint32_t label) const {
@@ -97,7 +102,8 @@ struct Gains {
   // Returns the label to move to, given the best other one and the edges to the own one.
   __device__ std::uint32_t choose(const Best& best, std::uint64_t own_edges) const {
     const double stay = merge_gain(own_edges, m.by_chance, degree, m.label_degrees[own] - degree);
-    return best.label != kNoLabel && best.value > stay ? best.label : own;
+    const double gain = best.label == kNoLabel ? -INFINITY : best.value;
+    return best_label(own, stay, best.label, gain, m.alone(vertex, own));
   }
 };
 

@@ -122,6 +122,7 @@ class LocalMoves {
               .label_degrees = label_degrees_.data(),
               .label_sizes = sizes_.data(),
               .asleep = nullptr,
+              .may_leave = rules.may_leave,
               .within = rules.within,
               .next = next_.data(),
               .round = 0,
