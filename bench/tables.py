@@ -187,6 +187,14 @@ def apps_on_gpu(measured):
         yield graph, *(spread(run, 3 if run.median_ms < 10 else 1) for run in runs)
 
 
+@table("groups-cuda", "graph | triangles | louvain | leiden")
+def groups_on_gpu(measured):
+    for graph in ("reddit", "products", "orkut"):
+        runs = (measured("apps", app=app, graph=graph, device="cuda", ranks=1, by="plait")
+                for app in ("triangles", "louvain", "leiden"))
+        yield graph, *(spread(run, 1) for run in runs)
+
+
 @table("apps-cpu", "app | graph | plait | GAP | GAP / plait")
 def apps_on_cpu(measured):
     for app in ("bfs", "components"):
