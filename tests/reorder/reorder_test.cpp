@@ -2,6 +2,7 @@
 // and does what its method is for.
 #include "plait/reorder/reorder.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
