@@ -9,7 +9,7 @@
 namespace plait::test {
 namespace {
 
-const RankProgram on_graphs("walks on graphs", [](World& world) {
+const RankProgram walks_on_graphs("walks on graphs", [](World& world) {
   unsigned seed = 0;
   for (const Drawing& drawing : all_odd_drawings()) check_walks_of(world, drawing, ++seed, {});
   for (; seed < 120; ++seed) check_walks_of(world, random_drawing(seed, 90), seed, {});
