@@ -11,6 +11,7 @@
 #include "plait/aggregate/shared_partition.h"
 #include "plait/apps/app.h"
 #include "plait/base/error.h"
+#include "plait/base/parallel.h"
 #include "plait/base/profile.h"
 #include "plait/base/timer.h"
 #include "plait/plan/route.h"
@@ -71,24 +72,29 @@ class AppCommand {
  private:
   // The partition of edges in both directions is no more than both directions placed apart.
   void require_fits() {
-    const std::uint64_t slots = dataset_.vertices();
+    const AppBytes of = bytes_of(app_, o_.settings);
+    const bool gpu = session_.gpus > 0;
+    const std::uint64_t slots = dataset_.vertices(),
+                        threads = gpu ? 0 : static_cast<std::uint64_t>(thread_count());
     std::vector<WorkBytes> work;
+    std::vector<std::uint64_t> on_host;
     for (int rank = 0; rank < world_.size(); ++rank) {
-      const std::uint64_t edges = own_edges(dataset_.graph, *partition_, rank);
+      const std::uint64_t own = own_edges(dataset_.graph, *partition_, rank);
+      const std::uint64_t edges = dataset_.symmetric ? own : 2 * own;
       const std::uint64_t bytes =
-          slot_bytes_of(app_, o_.settings) * (world_.size() == 1 ? partition_->size(rank) : slots) +
-          app_.edge_bytes * (dataset_.symmetric ? edges : 2 * edges);
+          (of.per_slot + threads * of.per_thread_slot) * slots + of.per_edge * edges;
       work.push_back({.kept = bytes, .most = bytes});
+      on_host.push_back(gpu && world_.size() > 1 ? of.per_edge_on_host * edges : 0);
     }
-    require_run_fits(world_, dataset_.graph, dataset_.symmetric, *partition_,
-                     {.route = resolved({.partition = o_.partition,
-                                         .transport = o_.transport,
-                                         .gpu = session_.gpus > 0,
-                                         .exact = true}),
-                      .shards = {.transposed = !dataset_.symmetric, .slot_vertices = true},
-                      .widths = {2},
-                      .work = std::move(work)},
-                     app_.name);
+    require_run_fits(
+        world_, dataset_.graph, dataset_.symmetric, *partition_,
+        {.route = resolved(
+             {.partition = o_.partition, .transport = o_.transport, .gpu = gpu, .exact = true}),
+         .shards = {.transposed = !dataset_.symmetric, .slot_vertices = true},
+         .widths = {2},
+         .work = std::move(work),
+         .beside = std::move(on_host)},
+        app_.name);
   }
 
   void time_runs(AppRun& run) {

@@ -20,12 +20,20 @@ namespace plait {
 // given.
 using AppValue = std::variant<bool, std::uint64_t, double, std::optional<std::uint64_t>>;
 
+// Bytes of memory that an app takes beside the graph: of the device's unless said otherwise.
+struct AppBytes {
+  std::uint64_t per_slot = 0;
+  std::uint64_t per_edge = 0;          // of an own row, in either direction
+  std::uint64_t per_thread_slot = 0;   // on the CPU: per slot and thread
+  std::uint64_t per_edge_on_host = 0;  // on several GPUs: of the host's, per edge as above
+};
+
 struct AppOption {
   const char* name;  // "source"
   const char* help;
   AppValue standard;  // its kind is the option's
   double least = 0, most = 1e18;
-  std::uint64_t slot_bytes = 0;  // that a flag adds to App::slot_bytes
+  AppBytes bytes = {};  // that a flag adds to the app's
 };
 
 // The options of one run.
@@ -98,13 +106,11 @@ struct App {
   // Throws MismatchError if the result, whose columns have all vertices, is wrong: what it says is
   // compared with the graph, or with a slow version in plain loops. On one process.
   void (*verify)(const Dataset& dataset, const AppSettings& settings, const AppResult& result);
-  // Bytes of the device's memory, beside the graph's and those of flags: per slot, and per edge of
-  // an own row in either direction.
-  std::uint64_t slot_bytes, edge_bytes = 0;
+  AppBytes bytes;  // at the most, without those of flags
 };
 
-// Returns the bytes per slot with these settings.
-std::uint64_t slot_bytes_of(const App& app, const AppSettings& settings);
+// Returns the bytes with these settings.
+AppBytes bytes_of(const App& app, const AppSettings& settings);
 
 // Returns all apps.
 std::span<const App> apps();

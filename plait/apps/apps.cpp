@@ -9,10 +9,14 @@ std::span<const App> apps() {
   return all;
 }
 
-std::uint64_t slot_bytes_of(const App& app, const AppSettings& settings) {
-  std::uint64_t bytes = app.slot_bytes;
-  for (const AppOption& option : app.options)
-    if (option.slot_bytes > 0 && settings.get<bool>(option.name)) bytes += option.slot_bytes;
+AppBytes bytes_of(const App& app, const AppSettings& settings) {
+  AppBytes bytes = app.bytes;
+  for (const AppOption& option : app.options) {
+    const auto* const flag = std::get_if<bool>(&option.standard);
+    if (flag == nullptr || !settings.get<bool>(option.name)) continue;
+    bytes.per_slot += option.bytes.per_slot;
+    bytes.per_edge += option.bytes.per_edge;
+  }
   return bytes;
 }
 

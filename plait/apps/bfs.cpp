@@ -64,6 +64,6 @@ const App kBfs{
     .on_cpu = app_on_cpu<Bfs>,
     .on_gpu = app_on_gpu<Bfs>,
     .verify = verify,
-    .slot_bytes = 56};
+    .bytes = {.per_slot = 56}};
 
 }  // namespace plait

@@ -169,13 +169,13 @@ const App kComponents{.name = "components",
                                    .help = "Strongly connected components: of vertices that reach "
                                            "each other along edges in their direction",
                                    .standard = false,
-                                   .slot_bytes = 80}},
+                                   .bytes = {.per_slot = 80}}},
                       .columns = {{"component", true}},
                       .facts = {"components", "largest"},
                       .check = [](const Dataset&, const AppSettings&) {},
                       .on_cpu = app_on_cpu<Components>,
                       .on_gpu = app_on_gpu<Components>,
                       .verify = verify,
-                      .slot_bytes = 64};
+                      .bytes = {.per_slot = 64}};
 
 }  // namespace plait

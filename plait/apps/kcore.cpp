@@ -57,6 +57,6 @@ const App kKcore{.name = "kcore",
                  .on_cpu = app_on_cpu<Kcore>,
                  .on_gpu = app_on_gpu<Kcore>,
                  .verify = verify,
-                 .slot_bytes = 44};
+                 .bytes = {.per_slot = 44}};
 
 }  // namespace plait

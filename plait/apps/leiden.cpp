@@ -16,6 +16,6 @@ const App kLeiden{
     .on_gpu = app_on_gpu<Leiden>,
     .verify = [](const Dataset& dataset, const AppSettings& settings,
                  const AppResult& result) { verify_communities(dataset, settings, result, true); },
-    .slot_bytes = 110};
+    .bytes = kCommunityBytes};
 
 }  // namespace plait

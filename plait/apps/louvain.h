@@ -14,9 +14,9 @@
 // floats and large enough for sums of 51 bits. So the answer is the same in any order of additions.
 //
 // Rows are spread over ranks, and each rank knows the community of every vertex, 28 bytes per
-// vertex: ranks share the moves that their vertices make. A graph of communities is the sum of the
-// parts that ranks have, and is spread anew; the host moves the last ones, which are small, one
-// vertex after the other.
+// vertex: ranks share the moves that their vertices make. A graph of communities is spread over
+// ranks, too (spread_quotient.h); the host moves the last ones, which are small, one vertex after
+// the other.
 #pragma once
 
 #include <algorithm>
@@ -25,6 +25,9 @@
 #include <utility>
 
 #include "plait/apps/app.h"
+#include "plait/apps/spread_quotient.h"
+#include "plait/apps/weak_components.h"
+#include "plait/base/lower_bound.h"
 #include "plait/communities/on_cpu.h"
 #include "plait/frontier/operators.h"
 #include "plait/frontier/shared_value.h"
@@ -32,10 +35,6 @@
 
 namespace plait {
 
-// Collective. Returns the sum of the parts that ranks have of a graph of communities.
-Quotient sum_of_ranks(World& world, Quotient mine);
-// Returns the first row of each part of a graph that is cut for so many ranks, and its end.
-std::vector<std::uint32_t> cut_rows(const Quotient& graph, int ranks);
 // Collective. Puts values of own rows, which each rank gives, where their vertices' numbers are.
 std::vector<std::uint64_t> by_number(World& world, const Partition& partition,
                                      const std::vector<std::uint64_t>& of_rows);
@@ -55,6 +54,12 @@ void check_communities(const Dataset& dataset, const AppSettings& settings);
 // connected. Throws MismatchError.
 void verify_communities(const Dataset& dataset, const AppSettings& settings,
                         const AppResult& result, bool connected);
+// The memory of apps that find communities, if hardly any vertices are together at first, so that
+// the first graph of communities is as large as the graph: on a GPU, the keys of edges and their
+// weights, twice while they are sorted, or that graph; on the CPU, two copies of it and one in
+// vectors that grow. Of it, 4 bytes per edge are the vertices to which edges lead.
+inline constexpr AppBytes kCommunityBytes{
+    .per_slot = 150, .per_edge = 52, .per_thread_slot = 8, .per_edge_on_host = 48};
 // The options of apps that find communities.
 std::vector<AppOption> community_options();
 
@@ -63,9 +68,10 @@ inline double scale_to_51_bits(double most) {
   return most > 0 ? std::ldexp(1.0, 50 - std::ilogb(most)) : 1;
 }
 
-// A weight that is not negative as bits that ascend with it, and as a whole number.
+// A weight that is not negative as bits that ascend with it, and as a whole number. A zero may have
+// the sign of a negative number.
 PLAIT_HOST_DEVICE inline std::uint32_t weight_bits(float weight) {
-  return __builtin_bit_cast(std::uint32_t, weight);
+  return __builtin_bit_cast(std::uint32_t, weight) & 0x7fffffffu;
 }
 PLAIT_HOST_DEVICE inline std::uint64_t whole_weight(float weight, double scale) {
   return static_cast<std::uint64_t>(weight * scale + 0.5);
@@ -190,7 +196,8 @@ class Louvain {
   }
 
   // Multiplies weights by the greatest power of two with which their sum stays below 2^52: first by
-  // one that is certain to do, and then by what the sum leaves.
+  // one that is certain to do, and then by what the sum leaves. That is too little where most
+  // weights are no more than a unit at first, and is done twice.
   void scale_weights() {
     const SlotEdges edges = view_.all;
     std::uint64_t most = on_.greatest(entries_, [=] PLAIT_HOST_DEVICE(std::uint64_t e) {
@@ -200,12 +207,15 @@ class Louvain {
     on_.world().all_reduce_max(std::span(&most, 1));
     on_.world().all_reduce_sum(std::span(&all, 1));
     const auto heaviest = std::bit_cast<float>(static_cast<std::uint32_t>(most));
-    const double first = scale_to_51_bits(heaviest * static_cast<double>(all));
-    std::uint64_t sum = on_.sum(entries_, [=] PLAIT_HOST_DEVICE(std::uint64_t e) {
-      return whole_weight(edges.weights[e], first);
-    });
-    on_.world().all_reduce_sum(std::span(&sum, 1));
-    const double scale = first * scale_to_51_bits(static_cast<double>(sum));
+    double scale = scale_to_51_bits(heaviest * static_cast<double>(all));
+    for (int times = 0; times < 2; ++times) {
+      std::uint64_t sum = on_.sum(entries_, [=] PLAIT_HOST_DEVICE(std::uint64_t e) {
+        const float weight = edges.weights[e];
+        return weight > 0 ? static_cast<std::uint64_t>(weight * scale) + 1 : std::uint64_t{0};
+      });
+      on_.world().all_reduce_sum(std::span(&sum, 1));
+      scale *= scale_to_51_bits(static_cast<double>(sum));
+    }
     weights_ = on_.template array<std::uint64_t>(entries_, 0);
     std::uint64_t* const weight = weights_.data();
     on_.for_rows(entries_, [=] PLAIT_HOST_DEVICE(std::uint64_t e) {
@@ -249,17 +259,18 @@ class Louvain {
     bool is_first = true;
     for (EdgeOffset entries = all_entries_; entries >= kLargeQuotient; is_first = false) {
       MoveRules how = rules(true);
+      how.movable = movable(level.rows);
       how.start = start.size() > 0 ? start.data() : nullptr;
       Labels groups = Communities::moves(level.rows, how);
-      Labels merged = refine_ ? refined(level.rows, groups) : std::move(groups);
+      how.start = nullptr;
+      how.within = groups.data();
+      Labels merged = refine_ ? Communities::moves(level.rows, how) : std::move(groups);
       const std::uint32_t count = Communities::dense(merged);
       start = refine_ ? starts(groups, merged, count) : Starts{};
       take(merged);
       if (count == level.rows.count) {
-        if (!refine_) return;
-        if (!is_first && on_.world().size() == 1)
-          whole_ = Communities::to_host(std::move(level.graph));
-        break;  // groups may not be connected
+        if (refine_) take(connected_parts(level.rows, groups));
+        return;
       }
       entries = next_level(level, merged, count);
     }
@@ -267,11 +278,16 @@ class Louvain {
     finish(start.size() > 0 ? on_.first(start, start.size()) : std::vector<std::uint32_t>{});
   }
 
-  // Collective. Returns the connected parts of communities that are to be merged.
-  Labels refined(const WeightedRows& rows, const Labels& groups) const {
-    MoveRules how = rules(true);
-    how.within = groups.data();
-    return Communities::moves(rows, how);
+  // Collective. Returns the number of vertices that have a neighbour.
+  std::uint64_t movable(const WeightedRows& rows) const {
+    std::uint64_t count = on_.sum(rows.rows, [=] PLAIT_HOST_DEVICE(std::uint64_t row) {
+      const std::uint32_t v = rows.vertex(row);
+      EdgeOffset e = rows.begin[row];
+      while (e < rows.end[row] && !rows.draws(v, e)) ++e;
+      return std::uint64_t{e < rows.end[row]};
+    });
+    on_.world().all_reduce_sum(std::span(&count, 1));
+    return count;
   }
 
   // Returns for each merged community the least that is in the same group: a label of the group.
@@ -291,14 +307,45 @@ class Louvain {
     return found;
   }
 
-  // Collective. Returns the graph of all vertices, each a community.
+  // Collective. Returns the connected parts of groups of a level's vertices, by their least ones.
+  Starts connected_parts(const WeightedRows& rows, const Labels& groups) const {
+    Starts parents = on_.template array<std::uint32_t>(rows.count, 0);
+    std::uint32_t* parent = parents.data();
+    const std::uint32_t* const group = groups.data();
+    on_.for_rows(rows.count, [=] PLAIT_HOST_DEVICE(std::uint64_t v) {
+      parent[v] = static_cast<std::uint32_t>(v);
+    });
+    constexpr EdgeOffset kPiece = 64;  // entries that one thread looks at
+    on_.for_rows((rows.entries + kPiece - 1) / kPiece, [=] PLAIT_HOST_DEVICE(std::uint64_t piece) {
+      EdgeOffset e = piece * kPiece;
+      const EdgeOffset end = e + kPiece < rows.entries ? e + kPiece : rows.entries;
+      while (e < end) {
+        const std::uint64_t row = lower_bound(rows.end, 0, rows.rows, e + 1);
+        const std::uint32_t v = rows.vertex(row);
+        for (; e < end && e < rows.end[row]; ++e)
+          if (group[v] == group[rows.neighbours[e]] && rows.draws(v, e))
+            join_trees(parent, v, rows.neighbours[e]);
+      }
+    });
+    if (on_.world().size() > 1) {
+      const std::vector<std::uint32_t> all =
+          joined_forest(on_.world(), on_.first(parents, rows.count));
+      parents = on_.array(std::span<const std::uint32_t>(all));
+      parent = parents.data();
+    }
+    on_.for_rows(rows.count, [=] PLAIT_HOST_DEVICE(std::uint64_t v) {
+      shorten_path(parent, static_cast<std::uint32_t>(v));
+    });
+    return parents;
+  }
+
+  // Collective. Returns the graph of all vertices, each a community. It is small.
   Quotient whole_graph() const {
     std::vector<std::uint32_t> alone(count_);
     std::iota(alone.begin(), alone.end(), 0u);
-    return sum_of_ranks(
-        on_.world(),
-        Communities::to_host(Communities::quotient(
-            vertex_rows(), Communities::labels_of(std::span<const std::uint32_t>(alone)), count_)));
+    auto part = Communities::quotient(
+        vertex_rows(), Communities::labels_of(std::span<const std::uint32_t>(alone)), count_);
+    return whole_of(on_.world(), spread(on_.world(), Communities::to_host(std::move(part))));
   }
 
   // Does the rest of the levels on the host of each rank.
@@ -308,8 +355,9 @@ class Louvain {
     take(Communities::labels_of(std::span<const std::uint32_t>(found)));
   }
 
-  // Puts vertices of the level into communities.
-  void take(const Labels& labels) {
+  // Puts vertices into communities, given those of the level's vertices.
+  template <class OfLevel>
+  void take(const OfLevel& labels) {
     std::uint32_t* const label = labels_.data();
     const std::uint32_t* const to = labels.data();
     on_.for_rows(count_, [=] PLAIT_HOST_DEVICE(std::uint64_t v) { label[v] = to[label[v]]; });
@@ -319,27 +367,26 @@ class Louvain {
   // Collective. Makes the level of the communities. Returns the entries of all ranks.
   std::uint64_t next_level(Level& level, const Labels& labels, std::uint32_t count) {
     auto graph = Communities::quotient(level.rows, labels, count);
-    if (on_.world().size() == 1) {
-      const EdgeOffset entries = graph.neighbours.size();
-      if (entries < kLargeQuotient) {
-        whole_ = Communities::to_host(std::move(graph));
-      } else {
-        level.graph = std::move(graph);
-        level.rows = level.graph.rows();
-      }
+    World& world = on_.world();
+    if (world.size() == 1 && graph.neighbours.size() >= kLargeQuotient) {
+      level.graph = std::move(graph);
+      level.rows = level.graph.rows();
+      return level.rows.entries;
+    }
+    SpreadQuotient mine = spread(world, Communities::to_host(std::move(graph)));
+    const EdgeOffset entries = mine.entries;
+    if (entries < kLargeQuotient) {
+      whole_ = whole_of(world, std::move(mine));
       return entries;
     }
-    whole_ = sum_of_ranks(on_.world(), Communities::to_host(std::move(graph)));
-    const auto rank = static_cast<std::size_t>(on_.world().rank());
-    const std::vector<std::uint32_t> cuts = cut_rows(whole_, on_.world().size());
-    level.graph = Communities::from_host(slice_of(whole_, cuts[rank], cuts[rank + 1]));
-    std::vector<std::uint32_t> own(cuts[rank + 1] - cuts[rank]);
-    std::iota(own.begin(), own.end(), cuts[rank]);
+    std::vector<std::uint32_t> own(mine.rows.offsets.size() - 1);
+    std::iota(own.begin(), own.end(), mine.first);
+    level.graph = Communities::from_host(std::move(mine.rows));
     level.vertices = Communities::labels_of(std::span<const std::uint32_t>(own));
     level.rows = level.graph.rows();
     level.rows.rows = static_cast<std::uint32_t>(own.size());
     level.rows.vertices = level.vertices.data();
-    return whole_.neighbours.size();
+    return entries;
   }
 
   MoveRules rules(bool at_once) const {
@@ -364,7 +411,8 @@ class Louvain {
     });
   }
 
-  // Collective. The sum over communities has 60 bits behind the point.
+  // Collective. Integers are added, so that their order does not matter: of edges by chance a
+  // multiple that makes their sum one of 61 bits or more.
   double find_modularity() {
     if (total_ == 0) return 0;
     auto ends = on_.template array<std::uint64_t>(count_, 0);
@@ -375,10 +423,16 @@ class Louvain {
     on_.for_rows(count_,
                  [=] PLAIT_HOST_DEVICE(std::uint64_t v) { take_sum(end + label[v], degree[v]); });
     const double all = static_cast<double>(total_);
-    const std::uint64_t by_chance = on_.sum(count_, [=] PLAIT_HOST_DEVICE(std::uint64_t l) {
-      const double share = static_cast<double>(end[l]) / all;
-      return static_cast<std::uint64_t>(share * share * 0x1p60);
-    });
+    double scale = 0x1p60;
+    std::uint64_t by_chance = 0;
+    for (int times = 0; times < 2; ++times) {
+      if (times > 0)
+        scale = std::ldexp(scale, 62 - static_cast<int>(std::bit_width(by_chance + count_)));
+      by_chance = on_.sum(count_, [=] PLAIT_HOST_DEVICE(std::uint64_t l) {
+        const double share = static_cast<double>(end[l]) / all;
+        return static_cast<std::uint64_t>(share * share * scale);
+      });
+    }
     std::uint64_t inside = on_.template sum_edges<std::uint64_t>(
                                   view_.all,
                                   [=] PLAIT_HOST_DEVICE(std::uint64_t row, Slot, EdgeOffset e) {
@@ -392,7 +446,7 @@ class Louvain {
                                .first;
     on_.world().all_reduce_sum(std::span(&inside, 1));
     return static_cast<double>(inside) / all -
-           resolution_ * (static_cast<double>(by_chance) / 0x1p60);
+           resolution_ * (static_cast<double>(by_chance) / scale);
   }
 
  private:

@@ -130,6 +130,6 @@ const App kPagerank{
     .on_cpu = app_on_cpu<Pagerank>,
     .on_gpu = app_on_gpu<Pagerank>,
     .verify = verify,
-    .slot_bytes = 56};
+    .bytes = {.per_slot = 56}};
 
 }  // namespace plait

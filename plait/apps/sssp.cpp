@@ -114,6 +114,6 @@ const App kSssp{
     .on_cpu = app_on_cpu<Sssp>,
     .on_gpu = app_on_gpu<Sssp>,
     .verify = verify,
-    .slot_bytes = 72};
+    .bytes = {.per_slot = 72}};
 
 }  // namespace plait

@@ -55,7 +55,6 @@ const App kTriangles{
     .on_cpu = app_on_cpu<Triangles>,
     .on_gpu = app_on_gpu<Triangles>,
     .verify = verify,
-    .slot_bytes = 44,
-    .edge_bytes = 10};
+    .bytes = {.per_slot = 44, .per_edge = 10}};
 
 }  // namespace plait

@@ -58,7 +58,7 @@ struct MoveState {
   }
   // Returns the label under which a vertex may be alone; its own one if there is none.
   std::uint32_t alone(std::uint32_t vertex, std::uint32_t own) const {
-    return may_leave && of[vertex].size == 0 ? vertex : own;
+    return may_leave && within == nullptr && of[vertex].size == 0 ? vertex : own;
   }
   // Tells whether an entry of a vertex's row can draw it to another community.
   bool draws(std::uint32_t vertex, EdgeOffset e) const {

@@ -27,11 +27,12 @@ class LocalMoves {
         sums_(graph.count, threads_) {}
 
   std::vector<std::uint32_t> run() {
+    const std::uint64_t movable = rules_.movable > 0 ? rules_.movable : graph_.count;
     std::uint64_t before = moves_at_first(graph_.count);
     for (std::uint32_t round = 0; round < kMostMoveRounds; ++round) {
       if (rules_.only_woken && round > 0) wake();
       const std::uint64_t moves = rules_.at_once ? move_by_turns(round) : move_in_order();
-      if (few_moves(moves, graph_.count, rules_.least_share) ||
+      if (few_moves(moves, movable, rules_.least_share) ||
           (rules_.at_once && hardly_fewer(moves, before)))
         break;
       before = moves;
@@ -48,7 +49,12 @@ class LocalMoves {
         std::clamp<EdgeOffset>(pieces, 1, static_cast<EdgeOffset>(thread_count())));
   }
   EdgeOffset entries(std::uint32_t row) const { return graph_.end[row] - graph_.begin[row]; }
-  bool is_awake(std::uint32_t row) const { return asleep_.empty() || asleep_[row] == 0; }
+  // Tells whether a vertex looks for a better community in this round. In a refinement a vertex
+  // that is not alone stays so.
+  bool looks(std::uint32_t row) const {
+    if (!asleep_.empty() && asleep_[row] != 0) return false;
+    return rules_.within == nullptr || state_.of[state_.labels[graph_.vertex(row)]].size == 1;
+  }
 
   // Lets the rows sleep none of whose neighbours has moved since the last call.
   void wake() {
@@ -68,7 +74,7 @@ class LocalMoves {
   std::uint64_t move_in_order() {
     std::uint64_t moves = 0;
     for (std::uint32_t row = 0; row < graph_.rows; ++row) {
-      if (!is_awake(row)) continue;
+      if (!looks(row)) continue;
       std::uint32_t label;
       choose({&row, 1}, &label);
       moves += set_label({graph_.vertex(row), label});
@@ -78,7 +84,7 @@ class LocalMoves {
   std::uint64_t move_by_turns(std::uint32_t round) {
     for (auto& turn : turns_) turn.clear();
     for (std::uint32_t row = 0; row < graph_.rows; ++row)
-      if (is_awake(row)) turns_[turn_of(graph_.vertex(row), round)].push_back(row);
+      if (looks(row)) turns_[turn_of(graph_.vertex(row), round)].push_back(row);
     std::uint64_t moves = 0;
     state_.round = round;
     for (state_.turn = 0; state_.turn < kMoveTurns; ++state_.turn)

@@ -36,10 +36,12 @@ struct MoveRules {
   // for a better community.
   bool only_woken = false;
   // Vertices may also leave their community to be alone, under the label of their number, if no
-  // community has it: so communities that are begun with can fall apart.
+  // community has it: so communities that are begun with can fall apart. Not in a refinement.
   bool may_leave = false;
-  // The least share of vertices that moves in each round but the last.
+  // The least share of `movable` vertices that moves in each round but the last.
   double least_share = 0.005;
+  // The vertices of all ranks that have a neighbour; 0: all vertices count.
+  std::uint64_t movable = 0;
   // The community in which each vertex begins, as labels below `count`, in memory of the device;
   // null: each in its own, labelled by its number.
   const std::uint32_t* start = nullptr;

@@ -21,9 +21,9 @@ PLAIT_HOST_DEVICE constexpr std::uint32_t turn_of(std::uint32_t vertex, std::uin
   return cluster_hash(vertex, round) % kMoveTurns;
 }
 
-// Tells whether so few of the communities have moved that there is no further round.
-constexpr bool few_moves(std::uint64_t moves, std::uint64_t communities, double least_share) {
-  return static_cast<double>(moves) <= least_share * static_cast<double>(communities);
+// Tells whether so few of the vertices that could move have done so that there is no further round.
+constexpr bool few_moves(std::uint64_t moves, std::uint64_t movable, double least_share) {
+  return static_cast<double>(moves) <= least_share * static_cast<double>(movable);
 }
 
 // Tells whether hardly fewer communities have moved at the same time than in the round before: more

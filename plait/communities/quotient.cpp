@@ -18,32 +18,43 @@ struct Rows {
   std::vector<std::uint64_t> weights;
 };
 
-// Returns where pieces of consecutive communities begin that have about equally much work, and the
-// number of communities; a piece has one at least.
-std::vector<std::uint32_t> pieces_of(std::uint32_t communities, auto&& work_of) {
-  std::vector<std::uint32_t> starts{0};
+// Returns the threads that so many pieces are worth. Each takes memory for all labels.
+int threads_for(std::size_t pieces) {
+  return static_cast<int>(
+      std::clamp<std::size_t>(pieces, 1, static_cast<std::size_t>(thread_count())));
+}
+
+// The rows first .. last - 1 of the quotient of so many communities.
+struct RowRange {
+  std::uint32_t first, last, communities;
+};
+
+// Returns where pieces of consecutive rows begin that have about equally much work, and the end of
+// the rows; a piece has one row at least.
+std::vector<std::uint32_t> pieces_of(const RowRange& range, auto&& work_of) {
+  std::vector<std::uint32_t> starts{range.first};
   std::uint64_t work = 0;
-  for (std::uint32_t c = 0; c < communities; ++c) {
+  for (std::uint32_t c = range.first; c < range.last; ++c) {
     work += work_of(c);
-    if (work < kWorkPerPiece && c + 1 < communities) continue;
+    if (work < kWorkPerPiece && c + 1 < range.last) continue;
     starts.push_back(c + 1);
     work = 0;
   }
   return starts;
 }
 
-// Sums the edges of every community by the community at their other end: each_edge(c, add) calls
-// add(other, weight) for each of them. work_of(c) is about the number of the edges. Sets the rows
-// of the quotient, and returns the edges inside of each community.
-std::vector<std::uint64_t> sum_rows(Quotient& quotient, std::uint32_t communities, auto&& work_of,
+// Sums the edges of every community of the range by the community at their other end:
+// each_edge(c, add) calls add(other, weight) for each of them. work_of(c) is about the number of
+// the edges. Sets the rows of the quotient, and returns the edges inside of each community.
+std::vector<std::uint64_t> sum_rows(Quotient& quotient, const RowRange& range, auto&& work_of,
                                     auto&& each_edge) {
-  const std::vector<std::uint32_t> starts = pieces_of(communities, work_of);
+  const std::vector<std::uint32_t> starts = pieces_of(range, work_of);
+  const std::size_t count = range.last - range.first;
   std::vector<Rows> rows(starts.size() - 1);
-  std::vector<std::uint64_t> inside(communities);
-  const ThreadCount threads(static_cast<int>(
-      std::clamp<std::size_t>(rows.size(), 1, static_cast<std::size_t>(thread_count()))));
-  SumsOfThreads sums_of_threads(communities);
-  quotient.offsets.assign(communities + std::size_t{1}, 0);
+  std::vector<std::uint64_t> inside(count);
+  const ThreadCount threads(threads_for(rows.size()));
+  SumsOfThreads sums_of_threads(range.communities, threads_for(rows.size()));
+  quotient.offsets.assign(count + 1, 0);
   parallel_for(rows.size(), [&](std::size_t piece) {
     SumsByLabel& sums = sums_of_threads.mine();
     auto& [neighbours, weights] = rows[piece];
@@ -51,15 +62,15 @@ std::vector<std::uint64_t> sum_rows(Quotient& quotient, std::uint32_t communitie
       const auto others = sums.add(c, [&](auto&& add) { each_edge(c, add); });
       neighbours.insert(neighbours.end(), others.begin(), others.end());
       for (const std::uint32_t other : others) weights.push_back(sums.take(other));
-      inside[c] = sums.take(c);
-      quotient.offsets[c + std::size_t{1}] = others.size();
+      inside[c - range.first] = sums.take(c);
+      quotient.offsets[c - range.first + std::size_t{1}] = others.size();
     }
   });
-  for (std::size_t c = 0; c < communities; ++c) quotient.offsets[c + 1] += quotient.offsets[c];
+  for (std::size_t i = 0; i < count; ++i) quotient.offsets[i + 1] += quotient.offsets[i];
   quotient.neighbours = Buffer<std::uint32_t>(quotient.offsets.back());
   quotient.weights = Buffer<std::uint64_t>(quotient.offsets.back());
   parallel_for(rows.size(), [&](std::size_t piece) {
-    const EdgeOffset at = quotient.offsets[starts[piece]];
+    const EdgeOffset at = quotient.offsets[starts[piece] - range.first];
     std::ranges::copy(rows[piece].neighbours, quotient.neighbours.begin() + at);
     std::ranges::copy(rows[piece].weights, quotient.weights.begin() + at);
   });
@@ -76,7 +87,7 @@ std::vector<std::uint64_t> sum_members(Quotient& quotient, std::span<const std::
   const std::uint64_t per_member = 1 + edges / (labels.size() + 1);
   quotient.degrees.resize(communities);
   return sum_rows(
-      quotient, communities,
+      quotient, {0, communities, communities},
       [&](std::uint32_t c) { return per_member * (members.begin[c + 1] - members.begin[c]); },
       [&](std::uint32_t c, auto&& add) {
         std::uint64_t degree = 0;
@@ -122,7 +133,7 @@ Quotient both_ways(const Quotient& one, std::span<const std::uint64_t> inside) {
   both.total = 2 * one.total;
   both.degrees.resize(one.communities());
   sum_rows(
-      both, one.communities(),
+      both, {0, one.communities(), one.communities()},
       [&](std::uint32_t c) {
         return one.offsets[c + 1] - one.offsets[c] + back.offsets[c + 1] - back.offsets[c];
       },
@@ -188,40 +199,24 @@ Quotient quotient_of(const WeightedRows& graph, std::span<const std::uint32_t> l
   return quotient;
 }
 
-Quotient sum_of(std::span<const Quotient> parts) {
+Quotient sum_of(std::span<const Quotient> parts, std::uint32_t first, std::uint32_t communities) {
   Quotient sum;
-  if (parts.empty()) return sum;
-  sum.total = parts[0].total;
-  sum.degrees.resize(parts[0].communities());
+  const auto rows = static_cast<std::uint32_t>(parts[0].offsets.size() - 1);
   sum_rows(
-      sum, sum.communities(),
+      sum, {first, first + rows, communities},
       [&](std::uint32_t c) {
         EdgeOffset entries = 1;
-        for (const Quotient& part : parts) entries += part.offsets[c + 1] - part.offsets[c];
+        for (const Quotient& part : parts)
+          entries += part.offsets[c - first + std::size_t{1}] - part.offsets[c - first];
         return entries;
       },
       [&](std::uint32_t c, auto&& add) {
-        for (const Quotient& part : parts) {
-          sum.degrees[c] += part.degrees[c];
-          for (EdgeOffset e = part.offsets[c]; e < part.offsets[c + 1]; ++e)
+        for (const Quotient& part : parts)
+          for (EdgeOffset e = part.offsets[c - first]; e < part.offsets[c - first + std::size_t{1}];
+               ++e)
             add(part.neighbours[e], part.weights[e]);
-        }
       });
   return sum;
-}
-
-Quotient slice_of(const Quotient& graph, std::uint32_t first, std::uint32_t last) {
-  Quotient slice;
-  const EdgeOffset begin = graph.offsets[first], end = graph.offsets[last];
-  for (std::uint32_t c = first; c <= last; ++c) slice.offsets.push_back(graph.offsets[c] - begin);
-  slice.neighbours = Buffer<std::uint32_t>(end - begin);
-  slice.weights = Buffer<std::uint64_t>(end - begin);
-  std::copy(graph.neighbours.begin() + begin, graph.neighbours.begin() + end,
-            slice.neighbours.begin());
-  std::copy(graph.weights.begin() + begin, graph.weights.begin() + end, slice.weights.begin());
-  slice.degrees = graph.degrees;
-  slice.total = graph.total;
-  return slice;
 }
 
 WeightedRows Quotient::rows() const {

@@ -38,10 +38,9 @@ Quotient quotient_of(const AnyCsr& graph, bool symmetric, std::span<const std::u
 Quotient quotient_of(const WeightedRows& graph, std::span<const std::uint32_t> labels,
                      std::uint32_t communities);
 
-// Returns the sum of the parts of a quotient.
-Quotient sum_of(std::span<const Quotient> parts);
-// Returns the rows first .. last - 1 of a quotient, which has the degrees of all communities.
-Quotient slice_of(const Quotient& graph, std::uint32_t first, std::uint32_t last);
+// Returns the sum of parts of some rows of a quotient, which begin with that of community `first`.
+// Its degrees and its total are left to the caller.
+Quotient sum_of(std::span<const Quotient> parts, std::uint32_t first, std::uint32_t communities);
 
 // Renumbers communities, so that those with edges to others come first; both kinds keep their
 // order. The quotient forgets the others.

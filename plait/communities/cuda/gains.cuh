@@ -28,10 +28,14 @@ struct Moves {
   __device__ std::uint64_t entries(std::uint32_t row) const {
     return graph.end[row] - graph.begin[row];
   }
-  // Returns the turn of a row; kMoveTurns if it has none in this round.
+  // Returns the turn of a row; kMoveTurns if it has none in this round. In a refinement a vertex
+  // that is not alone stays so, and no other joins one whose turn it is: the answer is the same
+  // before and while vertices of a turn move.
   __device__ std::uint32_t turn_of_row(std::uint32_t row) const {
     if (asleep != nullptr && asleep[row] != 0) return kMoveTurns;
-    return turn_of(graph.vertex(row), round);
+    const std::uint32_t vertex = graph.vertex(row);
+    if (within != nullptr && label_sizes[labels[vertex]] != 1) return kMoveTurns;
+    return turn_of(vertex, round);
   }
   __device__ bool moves(std::uint32_t row) const { return turn_of_row(row) == turn; }
   // Returns the label to which an entry of a vertex's row draws it; kNoLabel if it draws nowhere.
@@ -43,7 +47,7 @@ struct Moves {
   }
   // Returns the label under which a vertex may be alone; its own one if there is none.
   __device__ std::uint32_t alone(std::uint32_t vertex, std::uint32_t own) const {
-    return may_leave && label_sizes[vertex] == 0 ? vertex : own;
+    return may_leave && within == nullptr && label_sizes[vertex] == 0 ? vertex : own;
   }
   // Tells whether a vertex must not take a label.
   __device__ bool bars(std::uint32_t own, std::uint32_t own_size, std::uint32_t label) const {

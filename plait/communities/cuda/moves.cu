@@ -135,6 +135,7 @@ class LocalMoves {
   }
 
   DeviceArray<std::uint32_t> run() {
+    const std::uint64_t movable = rules_.movable > 0 ? rules_.movable : graph_.count;
     std::uint64_t before = moves_at_first(graph_.count);
     begin_round(0);
     for (std::uint32_t round = 0; round < kMostMoveRounds; ++round) {
@@ -144,7 +145,7 @@ class LocalMoves {
         move_at_once();
       }
       const std::uint64_t moves = begin_round(round + 1);
-      if (few_moves(moves, graph_.count, rules_.least_share) || hardly_fewer(moves, before)) break;
+      if (few_moves(moves, movable, rules_.least_share) || hardly_fewer(moves, before)) break;
       before = moves;
     }
     return std::move(labels_);
