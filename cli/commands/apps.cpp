@@ -2,6 +2,7 @@
 // (plait/apps/app.h).
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "cli/commands/app_output.h"
@@ -76,15 +77,17 @@ class AppCommand {
     const bool gpu = session_.gpus > 0;
     const std::uint64_t slots = dataset_.vertices(),
                         threads = gpu ? 0 : static_cast<std::uint64_t>(thread_count());
+    std::vector<EdgeOffset> edges;
+    for (int rank = 0; rank < world_.size(); ++rank)
+      edges.push_back(own_edges(dataset_.graph, *partition_, rank) << !dataset_.symmetric);
+    const std::uint64_t all = (of.per_slot + threads * of.per_thread_slot) * slots +
+                              (world_.size() > 1 ? of.per_lent_edge * std::ranges::max(edges) : 0);
     std::vector<WorkBytes> work;
     std::vector<std::uint64_t> on_host;
-    for (int rank = 0; rank < world_.size(); ++rank) {
-      const std::uint64_t own = own_edges(dataset_.graph, *partition_, rank);
-      const std::uint64_t edges = dataset_.symmetric ? own : 2 * own;
-      const std::uint64_t bytes =
-          (of.per_slot + threads * of.per_thread_slot) * slots + of.per_edge * edges;
+    for (const EdgeOffset own : edges) {
+      const std::uint64_t bytes = all + of.per_edge * own;
       work.push_back({.kept = bytes, .most = bytes});
-      on_host.push_back(gpu && world_.size() > 1 ? of.per_edge_on_host * edges : 0);
+      on_host.push_back(gpu && world_.size() > 1 ? of.per_edge_on_host * own : 0);
     }
     require_run_fits(
         world_, dataset_.graph, dataset_.symmetric, *partition_,

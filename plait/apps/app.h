@@ -24,6 +24,7 @@ using AppValue = std::variant<bool, std::uint64_t, double, std::optional<std::ui
 struct AppBytes {
   std::uint64_t per_slot = 0;
   std::uint64_t per_edge = 0;          // of an own row, in either direction
+  std::uint64_t per_lent_edge = 0;     // on several ranks: of the rank with the most, as above
   std::uint64_t per_thread_slot = 0;   // on the CPU: per slot and thread
   std::uint64_t per_edge_on_host = 0;  // on several GPUs: of the host's, per edge as above
 };

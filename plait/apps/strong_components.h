@@ -45,8 +45,10 @@ struct PartKey {
   }
   // Returns the bid of the vertex with this number, which is below 2^62.
   PLAIT_HOST_DEVICE static std::uint64_t bid(std::uint64_t number) { return mixed(number); }
-  PLAIT_HOST_DEVICE static std::uint64_t part(std::uint64_t from, std::uint64_t to) {
-    return mixed((mixed(from & kMask) + to) & kMask);
+  // Returns the part of rows of a part that have these two bids.
+  PLAIT_HOST_DEVICE static std::uint64_t part(std::uint64_t old, std::uint64_t from,
+                                              std::uint64_t to) {
+    return mixed((mixed((mixed(old) + from) & kMask) + to) & kMask);
   }
   PLAIT_HOST_DEVICE static bool is_live(std::uint64_t part) { return (part & kDone) == 0; }
 };
@@ -240,7 +242,7 @@ class StrongComponents {
     const std::uint64_t *const from = from_.data(), *const to = to_.data();
     live_.fill(live_, [=] PLAIT_HOST_DEVICE(std::uint64_t row) {
       const bool found = from[row] == to[row] && from[row] != PartKey::kNoBid;
-      part[row] = found ? PartKey::kDone | from[row] : PartKey::part(from[row], to[row]);
+      part[row] = found ? PartKey::kDone | from[row] : PartKey::part(part[row], from[row], to[row]);
       return !found;
     });
     on_.pull(parts_);

@@ -55,6 +55,6 @@ const App kTriangles{
     .on_cpu = app_on_cpu<Triangles>,
     .on_gpu = app_on_gpu<Triangles>,
     .verify = verify,
-    .bytes = {.per_slot = 44, .per_edge = 10}};
+    .bytes = {.per_slot = 44, .per_edge = 10, .per_lent_edge = 4}};
 
 }  // namespace plait

@@ -78,8 +78,8 @@ inline void set_option(AppSettings& settings, const std::string& name, std::uint
   std::visit([&]<class T>(T& to) { to = static_cast<T>(value); }, settings[name]);
 }
 
-// Returns the settings of run `turn`: the standard; then another source, or another kind of
-// components, if there is one.
+// Returns the settings of run `turn`: the standard; then others, if there are such options: another
+// source or kind of components, a higher resolution, and the edges' weights.
 inline AppSettings settings_of(const App& app, const Dataset& dataset, int turn) {
   AppSettings settings(app.options);
   for (const AppOption& option : app.options) {
@@ -87,6 +87,9 @@ inline AppSettings settings_of(const App& app, const Dataset& dataset, int turn)
       set_option(settings, "source",
                  std::mt19937(static_cast<unsigned>(turn))() % dataset.vertices());
     if (std::string(option.name) == "strong") set_option(settings, "strong", turn > 0);
+    if (std::string(option.name) == "resolution" && turn > 0) set_option(settings, "resolution", 3);
+    if (std::string(option.name) == "weighted")
+      set_option(settings, "weighted", turn > 0 && is_weighted(dataset.graph));
   }
   return settings;
 }

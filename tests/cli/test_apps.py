@@ -284,6 +284,28 @@ def test_communities(plait, tmp_path, app, name, options):
 
 
 @pytest.mark.parametrize("app", ["louvain", "leiden"])
+@pytest.mark.parametrize("change, options", [("0 0 -0.0\n", ["--weighted"]), ("", ["--vertices", 100_000]),
+                                             ("", ["--vertices", 100_000, "--ranks", 3]),
+                                             ("0 1 3e38\n1 0 3e38\n", ["--weighted", "--resolution", 1e-3])])
+def test_communities_with_what_must_not_matter(plait, tmp_path, app, change, options):
+    """A loop of no weight, isolated vertices, and an edge that outweighs all others where chance hardly counts."""
+    edges = "".join(f"{u} {v} 0.3\n{v} {u} 0.3\n" for u, v in nx.karate_club_graph().edges)
+    (tmp_path / "g.el").write_text(edges + change)
+    found = plait.json(app, tmp_path / "g.el", "--verify", *options)
+    if "--resolution" in options:
+        assert found["modularity"] > 0.99
+    else:
+        assert found["modularity"] == pytest.approx(0.4197896, abs=1e-7)
+
+
+@pytest.mark.parametrize("resolution", [1e-9, 1e9])
+def test_communities_of_extreme_resolutions(plait, graphs, resolution):
+    for app in ("louvain", "leiden"):
+        found = plait.json(app, *graphs["both ways"][0], "--resolution", resolution, "--verify", "--ranks", 2)
+        assert found["verified"]
+
+
+@pytest.mark.parametrize("app", ["louvain", "leiden"])
 @pytest.mark.parametrize("options, name", [(["--resolution", 0], "resolution"), (["--resolution", -1], "resolution"),
                                            (["--resolution", "nan"], "resolution"), (["--weighted"], "weights")])
 def test_communities_refuse(plait, graphs, app, options, name):

@@ -201,6 +201,45 @@ TEST(Merge, EqualsPlainMovesOfHeavyEdges) {
     }
 }
 
+// Returns whether edges with a weight between vertices of one label connect all that have it.
+bool are_connected(const Quotient& graph, const std::vector<std::uint32_t>& labels) {
+  std::vector<bool> seen(labels.size());
+  std::vector<std::uint32_t> reached;
+  std::map<std::uint32_t, int> parts;
+  for (std::uint32_t first = 0; first < labels.size(); ++first) {
+    if (seen[first]) continue;
+    if (++parts[labels[first]] > 1) return false;
+    seen[first] = true;
+    reached = {first};
+    while (!reached.empty()) {
+      const std::uint32_t v = reached.back();
+      reached.pop_back();
+      for (EdgeOffset e = graph.offsets[v]; e < graph.offsets[v + 1]; ++e)
+        if (const std::uint32_t u = graph.neighbours[e]; labels[u] == labels[v] && !seen[u])
+          seen[u] = true, reached.push_back(u);
+    }
+  }
+  return true;
+}
+
+// Also where a high resolution makes vertices wish to leave parts that others have joined.
+TEST(LocalMoves, RefineToConnectedParts) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    const std::uint64_t vertices = 50 + seed * 5;
+    const Quotient graph = alone(graph_of(vertices, 2 * vertices, seed, true));
+    const std::vector<std::uint32_t> together(vertices);
+    for (const bool at_once : {false, true}) {
+      MoveRules rules{.resolution = 1 + seed % 40,
+                      .at_once = at_once,
+                      .only_woken = true,
+                      .may_leave = true,
+                      .within = together.data()};
+      const std::vector<std::uint32_t> labels = local_moves(graph.rows(), rules);
+      ASSERT_TRUE(are_connected(graph, labels)) << seed;
+    }
+  }
+}
+
 // A community that moves alone may join one with a higher number, so that those with low numbers do
 // not swallow a path from its end.
 TEST(Merge, PathsFallIntoManyCommunities) {

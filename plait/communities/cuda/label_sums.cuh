@@ -23,7 +23,10 @@ struct LabelSums {
 
   // `slots` is a power of two.
   __device__ LabelSums(std::uint32_t* memory, std::uint32_t slots)
-      : labels(memory), low(memory + slots), high(memory + 2 * slots), mask(slots - 1) {}
+      : labels(memory),
+        low(memory + slots),
+        high(memory + std::size_t{2} * slots),
+        mask(slots - 1) {}
   // Called by all threads of the block, which have to meet before and after.
   __device__ void clear() {
     for (std::uint32_t i = threadIdx.x; i <= mask; i += blockDim.x)
