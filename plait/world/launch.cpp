@@ -308,7 +308,8 @@ void Launcher::observe(int rank) {
 
 void Launcher::ended(int rank, int status) {
   const bool by_interrupt = ended_by_interrupt(status);
-  if (by_interrupt) interrupted_ = true;  // Ctrl-C reaches the ranks first at times
+  // Ctrl-C reaches the ranks first at times, and a signal of another program may reach one alone.
+  if (by_interrupt && !asked()) interrupt(SIGINT);
   // Rank 0 reports an interruption, unless the signal itself has ended it; any rank reports a
   // failure.
   if (WIFEXITED(status) && WEXITSTATUS(status) != 0 && (rank == 0 || !by_interrupt))

@@ -75,11 +75,30 @@ def test_nothing_is_left(tmp_path, large, command, ranks, seconds):
     assert program.contents(tmp_path) == {}
 
 
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_signal_to_one_rank(tmp_path, large, rank):
+    """The others are told to end, and do not wait for the rank until they think it lost."""
+    process = program.start("louvain", large, "--ranks", 2, "--repetitions", 1000, start_new_session=True)
+
+    def begun():
+        ranks = program.ranks_of(process.pid).values()
+        return len(ranks) == 2 and all(map(catches_interrupt, ranks))
+
+    program.wait_until(begun, program.HANGS, "two ranks")
+    time.sleep(0.3)
+    began = time.monotonic()
+    os.kill(program.ranks_of(process.pid)[rank], signal.SIGINT)
+    result = program.result_of(process)
+    assert time.monotonic() - began < 3
+    assert (result.code, result.out) == (INTERRUPTED, ""), result
+    program.check_one_line(result, ["interrupted"])
+
+
 @pytest.mark.parametrize("whole_group", [True, False])
 def test_infer_on_ranks(tmp_path, large, whole_group):
     """Ranks are gone with their launcher."""
     checkpoint = tmp_path / "c.safetensors"
-    program.Plait(tmp_path).ok("train", large, "--epochs", 1, "--checkpoint", checkpoint)
+    program.Plait(tmp_path).ok("train", large, "--epochs", 1, "--hidden", 256, "--checkpoint", checkpoint)
     process = program.start("infer", large, "--checkpoint", checkpoint, "--out",
                             tmp_path / "y.npy", "--ranks", 3, start_new_session=True)
     program.wait_until(lambda: len(program.ranks_of(process.pid)) == 3, program.HANGS,
