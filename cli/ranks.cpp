@@ -13,6 +13,7 @@
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/base/limits.h"
+#include "plait/base/memory.h"
 #include "plait/base/parallel.h"
 #include "plait/base/profile.h"
 #include "plait/base/progress.h"
@@ -297,7 +298,11 @@ const char* device_name(const Session& session) { return session.gpus > 0 ? "cud
 
 Dataset read_graph(World& world, const std::string& path, const Session& session) {
   if (world.size() == 1) return read_graph(path, session);
-  Dataset dataset = read_file(path, session);
+  Dataset dataset = [&] {
+    const EqualDemands demands(world.ranks_of_host().size());
+    world.barrier();
+    return read_file(path, session);
+  }();
   {
     const Phase phase("comparing the ranks' graphs", "compare graphs");
     require_equal(world, "ranks read different graphs", fingerprint(dataset));

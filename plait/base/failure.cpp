@@ -14,7 +14,7 @@ Failure failure_of(const std::exception& error) {
   // The text of an Error is one line, unless a file's name holds more.
   if (const auto* own = dynamic_cast<const Error*>(&error)) return {own->what(), own->exit_code()};
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr)
-    return {"there is no memory left", ExitCode::does_not_fit};
+    return {"there is no memory left" + limit_on_addresses(), ExitCode::does_not_fit};
   // Libraries start threads, too, and report the system's words alone.
   const auto* system = dynamic_cast<const std::system_error*>(&error);
   if (system != nullptr && system->code() == std::errc::resource_unavailable_try_again)

@@ -53,6 +53,12 @@ std::uint64_t allowed_memory() {
   return value;
 }
 
+// What an EqualDemands has found. Threads read it while it lives.
+struct Demands {
+  std::uint64_t processes = 1, free = 0, held = 0;
+};
+Demands demands;
+
 }  // namespace
 
 std::uint64_t available_memory() {
@@ -96,5 +102,22 @@ void require_memory(std::uint64_t bytes, std::string_view what, std::uint64_t fr
   require<DoesNotFitError>(bytes <= free, "{} needs {}, but only {} is free", what,
                            format_bytes(bytes), format_bytes(free));
 }
+
+void require_memory(std::uint64_t bytes, std::string_view what) {
+  if (demands.processes > 1) {
+    const std::uint64_t held = held_memory();
+    const std::uint64_t more = held > demands.held ? held - demands.held : 0;
+    const Bytes all = (Bytes(bytes) + Bytes(more)) * demands.processes;
+    require<DoesNotFitError>(all.value <= demands.free,
+                             "{} needs {} on each of {} ranks of a host, but only {} is free", what,
+                             format_bytes(bytes), demands.processes, format_bytes(demands.free));
+  }
+  require_memory(bytes, what, available_memory());
+}
+
+EqualDemands::EqualDemands(std::uint64_t processes) {
+  demands = {processes, available_memory(), held_memory()};
+}
+EqualDemands::~EqualDemands() { demands = {}; }
 
 }  // namespace plait

@@ -41,7 +41,20 @@ std::string format_bytes(std::uint64_t bytes);
 std::uint64_t whole_bytes(double estimate);
 
 // Throws DoesNotFitError "WHAT needs X, but only Y is free" if `bytes` are more than `free`.
-void require_memory(std::uint64_t bytes, std::string_view what,
-                    std::uint64_t free = available_memory());
+void require_memory(std::uint64_t bytes, std::string_view what, std::uint64_t free);
+// The same for the memory that is available. While there is an EqualDemands, also if as many
+// processes as it says do not fit together when each takes the bytes.
+void require_memory(std::uint64_t bytes, std::string_view what);
+
+// Tells require_memory(), while it lives, that so many processes of this host take equal memory at
+// the same time, each without knowing how far the others are. No other one lives meanwhile.
+class EqualDemands {
+ public:
+  // What is available is looked at here: all processes must make theirs before any of them goes on.
+  explicit EqualDemands(std::uint64_t processes);
+  ~EqualDemands();
+  EqualDemands(const EqualDemands&) = delete;
+  EqualDemands& operator=(const EqualDemands&) = delete;
+};
 
 }  // namespace plait

@@ -1,9 +1,12 @@
 #include "plait/base/system_limits.h"
 
+#include <sys/resource.h>
+
 #include <cerrno>
 #include <new>
 
 #include "plait/base/file_system.h"
+#include "plait/base/memory.h"
 
 namespace plait {
 
@@ -12,6 +15,12 @@ std::string thread_failure(int error) {
       "a thread cannot be started: {}; raise the limit on processes (ulimit -u), on addresses "
       "(ulimit -v) or of this container, or set OMP_NUM_THREADS lower",
       reason(error));
+}
+
+std::string limit_on_addresses() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "";
+  return fmt::format("; addresses are limited to {} (ulimit -v)", format_bytes(limit.rlim_cur));
 }
 
 void refuse_thread(int error) { throw SystemLimitError(thread_failure(error)); }

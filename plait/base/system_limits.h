@@ -18,6 +18,9 @@ struct SystemLimitError : Error {
   using Error::Error;
 };
 
+// Returns "; addresses are limited to X (ulimit -v)", or nothing if they are not.
+std::string limit_on_addresses();
+
 // Throws SystemLimitError for the errno with which a thread could not be started.
 [[noreturn]] void refuse_thread(int error);
 // Returns the text of that error.

@@ -143,3 +143,13 @@ def test_a_graph_that_becomes_shorter(plait, tmp_path, ranks):
     assert result.code == FAILED, result
     program.check_one_line(result, [graph, "has become shorter"])
     assert result.code != 128 + signal.SIGBUS
+
+
+def test_memory_of_all_ranks(plait, tmp_path):
+    """Ranks that read a text at the same time count what the others take, too."""
+    (tmp_path / "g.txt").write_text("0 1\n")
+    given = ["components", tmp_path / "g.txt", "--vertices", 10_000_000]
+    plait.fails(DOES_NOT_FIT, *given, "--ranks", 2, names=["needs 76.3 MiB on each of 2 ranks of a host, but only 100"],
+                env=program.environment(PLAIT_HOST_MEMORY="100M"))
+    plait.fails(DOES_NOT_FIT, *given, names=["components", "needs", "100.0 MiB"],
+                env=program.environment(PLAIT_HOST_MEMORY="100M"))
