@@ -23,8 +23,14 @@ namespace plait::cli {
 namespace {
 
 // Returns CLI11's line on an error, in plain words if it is on the number of an option's values.
-std::string plain_words(const CLI::Error& error) {
+std::string plain_words(const CLI::App& app, const CLI::Error& error) {
   const std::string text = error.what();
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    const std::vector<std::string> extra = app.remaining(true);
+    if (app.get_subcommands().empty() && !extra.empty() && !extra[0].starts_with('-'))
+      return fmt::format("there is no command '{}'", extra[0]);
+    return fmt::format("unexpected arguments: {}", fmt::join(extra, " "));
+  }
   if (error.get_name() != "ArgumentMismatch") return text;
   const std::string option = text.substr(0, text.find(':'));
   if (text.find(": At Most 1 required ") != std::string::npos)
@@ -61,8 +67,8 @@ int run_command(int argc, char** argv, const Program& program, Session& session)
       "plait"};
   app.set_version_flag("--version", std::string("plait ") + PLAIT_VERSION);
   app.require_subcommand(0, 1);
-  app.failure_message([](const CLI::App*, const CLI::Error& error) {
-    return "plait: " + printable(plain_words(error)) + "; see plait --help\n";
+  app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
+    return "plait: " + printable(plain_words(*failed, error)) + "; see plait --help\n";
   });
   app.formatter(plain_help());
   program.add_commands(app, session);

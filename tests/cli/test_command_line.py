@@ -26,6 +26,11 @@ def test_help(plait, command):
         assert all(name in out for name in COMMANDS)
 
 
+def test_words_that_are_no_command(plait):
+    plait.fails(USAGE, "louvian", "graph.el", names=["there is no command 'louvian'"])
+    plait.fails(USAGE, "bfs", "graph.el", "twice", "--sources", names=["unexpected arguments: twice --sources"])
+
+
 LONG_COMMANDS = [["plan"], ["aggregate"], ["train"], ["infer"], ["tune"], ["bench", "aggregate"],
                  ["bench", "model"], ["study"], ["bfs"], ["components"], ["sssp"], ["kcore"],
                  ["pagerank"], ["triangles"], ["walk"], ["louvain"], ["leiden"]]
