@@ -82,8 +82,6 @@ std::vector<std::uint32_t> merged_on_host(Quotient graph, std::vector<std::uint3
 }
 
 void check_communities(const Dataset& dataset, const AppSettings& settings) {
-  const auto resolution = settings.get<double>("resolution");
-  require<UsageError>(resolution > 0, "resolution {} is not above 0", resolution);
   constexpr std::uint64_t kMost = 0xfffffffe;
   require<UsageError>(dataset.vertices() <= kMost,
                       "{} has {} vertices, but {} at most can be moved", dataset.name,
@@ -170,6 +168,7 @@ std::vector<AppOption> community_options() {
            .help = "Factor of the edges that chance would put inside communities: higher values "
                    "give smaller communities",
            .standard = 1.0,
+           .least = 1e-9,
            .most = 1e9},
           {.name = "weighted",
            .help = "Count edges by their weights",

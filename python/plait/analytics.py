@@ -15,9 +15,10 @@ _KINDS = {"flag": lambda text: bool(float(text)), "whole": lambda text: int(floa
 _NOTES = """
 
 Args:
-    graph: a plait.Graph, or an object from which one can be made: an edge_index, a Data, or a matrix, whose entry
-        (i, j) is an edge from j to i, unlike in scipy.sparse.csgraph. A plait.Graph is placed once, other objects
-        at every call.
+    graph: a plait.Graph, or an object from which one can be made: an edge_index, a Data, a networkx graph, whose
+        nodes are numbered in their order, or a matrix, whose entry (i, j) is an edge from j to i, unlike in
+        scipy.sparse.csgraph. A plait.Graph and an edge_index are placed once, and an edge_index anew after a change
+        that torch counts (docs/python.md); other objects are placed at every call.
 {arguments}
 Returns a named tuple: {columns}: one number for each of this rank's own nodes, graph.vertices, on the device of the
 graph's edges, on which the work is done; and {facts}: numbers of the whole graph.

@@ -5,7 +5,7 @@ import torch
 from plait._devices import samples_on
 from plait._draws import draw_key
 from plait._edges.ids import whole_ids
-from plait._edges.inputs import as_edges, whole_number
+from plait._edges.inputs import as_edges, real_number, whole_number
 from plait.graph import count_nodes
 
 _VISITS_AT_ONCE = 2**24  # a GPU keeps some copies of them
@@ -26,6 +26,8 @@ class RandomWalks:
         num_nodes: N. None: the number that edge_index has, or the largest id + 1.
         edge_weight: (E,), float32, finite and >= 0: a step takes edges in proportion. None: the weights of
             edge_index, or all edges are equally likely.
+
+    The edges are copied: later changes of edge_index do not matter, except to copies that are pickled after them.
 
     On several ranks every rank walks for its own starts; nothing is exchanged.
 
@@ -58,6 +60,7 @@ class RandomWalks:
         ids = whole_ids("start", start)
         here = ids if samples_on(ids.device) else ids.cpu()
         steps = whole_number("walk_length", walk_length)
+        p, q, restart = (real_number(name, value) for name, value in (("p", p), ("q", q), ("restart", restart)))
         return self._walks.walk(here, steps, p, q, restart, draw_key(), 0).to(ids.device)
 
     def neighbors(self, start, num_neighbors, num_walks=200, walk_length=3, restart=0.5):
@@ -74,6 +77,10 @@ class RandomWalks:
         ids = whole_ids("start", start)
         given = {"walk_length": walk_length, "num_walks": num_walks, "num_neighbors": num_neighbors}
         settings = tuple(whole_number(name, value) for name, value in given.items())
+        for name in ("num_walks", "num_neighbors"):
+            if given[name] < 1:
+                raise ValueError(f"{name} is {given[name]}, but must be at least 1")
+        restart = real_number("restart", restart)
         on_gpu = ids.is_cuda and samples_on(ids.device)
         find = self._visited_there if on_gpu else self._visited_here
         place, nodes, visits = (each.to(ids.device) for each in find(ids, settings, restart, draw_key()))

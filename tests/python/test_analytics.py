@@ -27,6 +27,35 @@ def graphs():
     return theirs, plait.Graph(index, NODES, torch.tensor([w for *_, w in theirs.edges(data="weight")]))
 
 
+def test_networkx_graphs():
+    """Nodes are numbered in their order, whatever they are; loops count once, parallel edges each."""
+    club = nx.karate_club_graph()
+    named = nx.relabel_nodes(club, {v: f"member {v}" for v in club})
+    for graph in (club, named):
+        assert plait.triangles(graph).triangles == 45
+    assert plait.louvain(nx.Graph(club.edges)).modularity == pytest.approx(0.4197896, abs=1e-7)
+    found = plait.louvain(club, weighted=True)
+    members = [set(np.flatnonzero(found.community == label)) for label in found.community.unique()]
+    assert found.modularity == pytest.approx(nx.community.modularity(club, members), abs=1e-9)
+    directed = nx.MultiDiGraph([("b", "a"), ("b", "a"), ("a", "c"), ("c", "c")])
+    assert plait.bfs(directed, source=0).distance.tolist() == [0, 1, 2]  # b, a, c
+    assert plait.Graph(directed).edge_index.tolist() == [[0, 0, 1, 2], [1, 1, 2, 2]]
+    assert plait.Graph(nx.MultiGraph([(0, 0), (0, 1), (0, 1)])).edge_index.shape == (2, 5)
+    weighted = nx.DiGraph([(0, 1), (1, 2)])
+    weighted[0][1]["weight"] = 0.5
+    assert plait.Graph(weighted).edge_weight.tolist() == [0.5, 1]
+    assert plait.components(nx.empty_graph(3)).components == 3
+    weighted[0][1]["weight"] = "much"
+    with pytest.raises(TypeError, match="the weight of an edge is 'much', not a number"):
+        plait.Graph(weighted)
+
+
+@pytest.mark.parametrize("largest", [2**40, 2**62])
+def test_ids_that_no_memory_holds(largest):
+    with pytest.raises(torch.OutOfMemoryError, match=f"a graph of {largest + 1} vertices does not fit in memory"):
+        plait.louvain(torch.tensor([[0], [largest]]))
+
+
 def test_answers(graphs):
     theirs, graph = graphs
     distances = nx.single_source_shortest_path_length(theirs, 4)

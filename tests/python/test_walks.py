@@ -199,3 +199,18 @@ def test_the_command_has_the_same_walks(tmp_path, weighted):
     walks = plait.random_walk(edge_index, torch.arange(40).repeat_interleave(3), 9, q=2, restart=0.1, num_nodes=40,
                               edge_weight=weight if weighted else None)
     assert numpy.array_equal(numpy.load(out), walks.numpy())
+
+
+@pytest.mark.parametrize("wrong", ["1", None, True, torch.ones(2)])
+@pytest.mark.parametrize("name", ["p", "q", "restart"])
+def test_settings_of_other_types(name, wrong):
+    walks = plait.RandomWalks(torch.tensor([[0], [1]]))
+    with pytest.raises(TypeError, match=f"^{name} is .*, not a number$"):
+        walks.walk(torch.tensor([0]), 3, **{name: wrong})
+    assert walks.walk(torch.tensor([0]), 1, **{name: torch.tensor(0.5)}).shape == (1, 2)
+
+
+@pytest.mark.parametrize("name", ["num_walks", "num_neighbors"])
+def test_no_neighbors(name):
+    with pytest.raises(ValueError, match=f"^{name} is -1, but must be at least 1"):
+        plait.RandomWalks(torch.tensor([[0], [1]])).neighbors(torch.tensor([0]), **{"num_neighbors": 2, name: -1})

@@ -320,9 +320,12 @@ def _with_rows(strategy, device):
 
 
 def owner_of_all(num_nodes):
-    """Returns the Owners on one rank."""
+    """Returns the Owners on one rank. Raises torch.OutOfMemoryError."""
     with torch.inference_mode(False):
-        return Owners(None, torch.arange(num_nodes))
+        try:
+            return Owners(None, torch.arange(num_nodes))
+        except RuntimeError:  # which says nothing of the graph
+            raise torch.OutOfMemoryError(f"a graph of {num_nodes} vertices does not fit in memory") from None
 
 
 @torch.compiler.disable

@@ -1,10 +1,12 @@
 """Converts the accepted forms of edges and features to tensors.
 
-SciPy and PyTorch Geometric are not imported: if a value belongs to one of them, its module has been
+SciPy, networkx and PyTorch Geometric are not imported: if a value belongs to one of them, its module has been
 imported already.
 """
 
+import contextlib
 import dataclasses
+import numbers
 import operator
 import sys
 
@@ -46,6 +48,20 @@ def whole_number(name, value, most=2**63 - 1):
     return number
 
 
+def real_number(name, value):
+    """Returns a number as a float. Raises TypeError for another type, also for a bool, and ValueError for a whole
+    number that no float is near. Numbers of NumPy, and tensors of one number, are numbers."""
+    if callable(getattr(value, "item", None)):
+        with contextlib.suppress(RuntimeError, ValueError):  # of several numbers
+            value = value.item()
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} is {value!r}, not a number")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{name} is too large for a number") from None
+
+
 def word(name, value):
     """Returns a text. Raises TypeError for another type."""
     if not isinstance(value, str):
@@ -74,8 +90,8 @@ def as_tensor(name, value, remedy):
 
 def as_edges(source, weight=None):
     """Returns the edges of `source`: a plait.Graph, a (2, E) tensor or array, an EdgeIndex or Data
-    of PyTorch Geometric, or a sparse adjacency matrix of SciPy or PyTorch, whose entry (i, j) is
-    an edge from j to i. `weight`: weights for sources that have none of their own."""
+    of PyTorch Geometric, a networkx graph, or a sparse adjacency matrix of SciPy or PyTorch, whose
+    entry (i, j) is an edge from j to i. `weight`: weights for sources that have none of their own."""
     taken = _edges_with_own_weights(source)
     if taken is not None:
         if weight is not None:
@@ -84,7 +100,8 @@ def as_edges(source, weight=None):
                 "it out"
             )
         return taken
-    index = as_tensor("edge_index", source, "give a 2 x E tensor of integers or a plait.Graph")
+    index = as_tensor("edge_index", source, "give a 2 x E tensor of integers, a Data, a "
+                      "sparse matrix, a networkx graph or a plait.Graph")
     if index.dtype in _UNSIGNED:
         index = index.long()  # PyTorch has no maximum of unsigned types
     if weight is not None:
@@ -127,7 +144,24 @@ def _edges_with_own_weights(source):
     scipy_sparse = sys.modules.get("scipy.sparse")
     if scipy_sparse is not None and scipy_sparse.issparse(source):
         return _edges_of_scipy(source)
+    networkx = sys.modules.get("networkx")
+    if networkx is not None and isinstance(source, networkx.Graph):
+        return _edges_of_networkx(source)
     return None
+
+
+def _edges_of_networkx(graph):
+    """Nodes are numbered in their order in the graph. Edges lead both ways in an undirected one, loops once. There
+    are weights if any edge has the attribute "weight"; an edge without it weighs 1."""
+    place = {node: i for i, node in enumerate(graph)}
+    edges = [(place[u], place[v], weight) for u, v, weight in graph.edges(data="weight")]
+    if not graph.is_directed():
+        edges += [(v, u, weight) for u, v, weight in edges if u != v]
+    index = torch.tensor([edge[:2] for edge in edges], dtype=torch.int64).reshape(-1, 2).t().contiguous()
+    if all(weight is None for _, _, weight in edges):
+        return Edges(index, None, len(place))
+    weights = [real_number("the weight of an edge", 1 if weight is None else weight) for _, _, weight in edges]
+    return Edges(index, torch.tensor(weights, dtype=torch.float32), len(place))
 
 
 def _nodes_of_edge_index(edge_index):
