@@ -1,5 +1,6 @@
 // Random walks as Python sees them: torch.classes.plait.RandomWalks. Walks are made where their
 // starts are. Calls take no lock, but for the first walk on a GPU, which copies the graph there.
+#include <algorithm>
 #include <map>
 #include <mutex>
 
@@ -26,7 +27,7 @@ class WalksOnGpus {
   // `starts` and the result are on one GPU; the walks are enqueued on its current stream.
   Tensor walk(const WalkSettings& settings, const Tensor& starts, std::uint64_t key) {
     const OnGpuOf gpu(starts.device());
-    check_walks(settings, vertex_count(walks_.graph()), ids_in(starts.cpu()));
+    check(settings, starts);
     const GpuRandomWalks& there = walks_on(starts.device());
     const Tensor found = torch::empty(
         {starts.numel(), static_cast<std::int64_t>(settings.length) + 1}, starts.options());
@@ -37,6 +38,18 @@ class WalksOnGpus {
   }
 
  private:
+  // Only starts that are wrong are copied to the host, which finds their place.
+  void check(const WalkSettings& settings, const Tensor& starts) const {
+    const std::uint64_t vertices = vertex_count(walks_.graph());
+    check_walks(settings, vertices, {});
+    if (starts.numel() == 0) return;
+    const auto [least, most] = at::aminmax(starts);
+    const Tensor bounds = at::stack({least, most}).cpu();
+    const auto ends = ids_in(bounds);
+    if (std::max(ends[0], ends[1]) >= vertices)
+      check_walks(settings, vertices, ids_in(starts.cpu()));
+  }
+
   struct Placed {
     explicit Placed(const RandomWalks& of) : graph(of.graph()), walks(graph.csr(), of) {}
     GpuGraph graph;

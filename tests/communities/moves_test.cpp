@@ -229,7 +229,7 @@ TEST(LocalMoves, RefineToConnectedParts) {
     const Quotient graph = alone(graph_of(vertices, 2 * vertices, seed, true));
     const std::vector<std::uint32_t> together(vertices);
     for (const bool at_once : {false, true}) {
-      MoveRules rules{.resolution = 1 + seed % 40,
+      MoveRules rules{.resolution = 1.0 + seed % 40,
                       .at_once = at_once,
                       .only_woken = true,
                       .may_leave = true,
