@@ -314,11 +314,11 @@ void Launcher::ended(int rank, int status) {
   // failure.
   if (WIFEXITED(status) && WEXITSTATUS(status) != 0 && (rank == 0 || !by_interrupt))
     somebody_spoke_ = true;
-  if (by_interrupt && asked()) return;  // the others end likewise, each in its time
+  if (by_interrupt) return;  // the others end likewise, each in its time
   if (WIFSIGNALED(status)) {
     const int number = WTERMSIG(status);
     const auto reason = fmt::format("was killed by signal {} ({})", number, ::strsignal(number));
-    if (!failed_ && !by_interrupt) {
+    if (!failed_) {
       killed_ = fmt::format("rank {} {}", rank, reason);
       tell(rank, reason);
     }
@@ -326,8 +326,7 @@ void Launcher::ended(int rank, int status) {
   } else if (WEXITSTATUS(status) != 0) {
     // A rank that could not read a file has printed a line, but cannot tell the store of it.
     if (bus_error_told()) store_->set(failure_key(rank), "=");
-    if (!failed_ && !by_interrupt)
-      tell(rank, fmt::format("failed with exit code {}", WEXITSTATUS(status)));
+    if (!failed_) tell(rank, fmt::format("failed with exit code {}", WEXITSTATUS(status)));
     fail(WEXITSTATUS(status));
     // After a failure that a rank has reported, another rank may be the first to end.
     const auto lost = parse_loss(store_->get(kLostKey, milliseconds(1)).value_or(""));
