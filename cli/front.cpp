@@ -3,7 +3,6 @@
 // all commands.
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -52,8 +51,8 @@ void wait_briefly() {
 // the second costs another start of the program, where there is such a limit at all.
 void require_loading(const std::string& program) {
   require(has_current_folder(), "the current folder has been removed; go to another one");
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  const auto limit = limit_on_addresses();
+  if (!limit) return;
   const pid_t trial = ::fork();
   require<SystemLimitError>(
       trial >= 0, "a process cannot be started: {}; raise the limit on processes (ulimit -u)",
@@ -71,7 +70,7 @@ void require_loading(const std::string& program) {
       status == 0,
       "the program's libraries do not fit into {} of addresses; raise the limit "
       "(ulimit -v)",
-      format_bytes(limit.rlim_cur));
+      format_bytes(*limit));
 }
 
 [[noreturn]] void become_ranks(char** argv) {

@@ -5,6 +5,7 @@
 #include <new>
 #include <system_error>
 
+#include "plait/base/memory.h"
 #include "plait/base/printable.h"
 #include "plait/base/system_limits.h"
 
@@ -13,8 +14,13 @@ namespace plait {
 Failure failure_of(const std::exception& error) {
   // The text of an Error is one line, unless a file's name holds more.
   if (const auto* own = dynamic_cast<const Error*>(&error)) return {own->what(), own->exit_code()};
-  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr)
-    return {"there is no memory left" + limit_on_addresses(), ExitCode::does_not_fit};
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
+    const auto limit = limit_on_addresses();
+    return {limit ? fmt::format("there is no memory left; addresses are limited to {} (ulimit -v)",
+                                format_bytes(*limit))
+                  : "there is no memory left",
+            ExitCode::does_not_fit};
+  }
   // Libraries start threads, too, and report the system's words alone.
   const auto* system = dynamic_cast<const std::system_error*>(&error);
   if (system != nullptr && system->code() == std::errc::resource_unavailable_try_again)

@@ -53,7 +53,7 @@ std::uint64_t allowed_memory() {
   return value;
 }
 
-// What an EqualDemands has found. Threads read it while it lives.
+// The findings of the EqualDemands that lives. Threads read them.
 struct Demands {
   std::uint64_t processes = 1, free = 0, held = 0;
 };

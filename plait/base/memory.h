@@ -50,7 +50,8 @@ void require_memory(std::uint64_t bytes, std::string_view what);
 // the same time, each without knowing how far the others are. No other one lives meanwhile.
 class EqualDemands {
  public:
-  // What is available is looked at here: all processes must make theirs before any of them goes on.
+  // The constructor notes the memory that is available: all processes must have made theirs before
+  // any of them goes on.
   explicit EqualDemands(std::uint64_t processes);
   ~EqualDemands();
   EqualDemands(const EqualDemands&) = delete;

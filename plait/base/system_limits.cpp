@@ -6,7 +6,6 @@
 #include <new>
 
 #include "plait/base/file_system.h"
-#include "plait/base/memory.h"
 
 namespace plait {
 
@@ -17,10 +16,10 @@ std::string thread_failure(int error) {
       reason(error));
 }
 
-std::string limit_on_addresses() {
+std::optional<std::uint64_t> limit_on_addresses() {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "";
-  return fmt::format("; addresses are limited to {} (ulimit -v)", format_bytes(limit.rlim_cur));
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  return limit.rlim_cur;
 }
 
 void refuse_thread(int error) { throw SystemLimitError(thread_failure(error)); }

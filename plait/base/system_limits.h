@@ -2,7 +2,9 @@
 // such thing.
 #pragma once
 
+#include <cstdint>
 #include <latch>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -18,8 +20,9 @@ struct SystemLimitError : Error {
   using Error::Error;
 };
 
-// Returns "; addresses are limited to X (ulimit -v)", or nothing if they are not.
-std::string limit_on_addresses();
+// Returns the bytes of addresses that this process may use at the most (ulimit -v), if there is
+// such a limit.
+std::optional<std::uint64_t> limit_on_addresses();
 
 // Throws SystemLimitError for the errno with which a thread could not be started.
 [[noreturn]] void refuse_thread(int error);
