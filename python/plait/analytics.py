@@ -1,11 +1,11 @@
 """Analytics of graphs: one function for each app of the library's table, of the same name as its command."""
 
 import collections
-import contextlib
 import inspect
 import numbers
 
 from plait._edges.adjacency import kept, require_equal_graphs
+from plait._edges.inputs import plain_number
 from plait._library import ops
 from plait.graph import as_graph
 
@@ -64,9 +64,7 @@ def _number(name, kind, standard, value):
     if value is None and standard is None:
         return None
     taken = {"flag": bool, "number": numbers.Real}.get(kind, numbers.Integral)
-    if callable(getattr(value, "item", None)):
-        with contextlib.suppress(RuntimeError, ValueError):  # of several numbers
-            value = value.item()
+    value = plain_number(value)
     if not isinstance(value, taken) or (kind != "flag" and isinstance(value, bool)):
         word = {"flag": "True or False", "number": "a number"}.get(kind, "a whole number")
         raise ValueError(f"{name} is {value!r}, but must be {word}")

@@ -48,12 +48,18 @@ def whole_number(name, value, most=2**63 - 1):
     return number
 
 
+def plain_number(value):
+    """Returns a number of NumPy, or a tensor of one number, as a number of Python; other values as they are."""
+    if callable(getattr(value, "item", None)):
+        with contextlib.suppress(RuntimeError, ValueError):  # of several numbers
+            return value.item()
+    return value
+
+
 def real_number(name, value):
     """Returns a number as a float. Raises TypeError for another type, also for a bool, and ValueError for a whole
     number that no float is near. Numbers of NumPy, and tensors of one number, are numbers."""
-    if callable(getattr(value, "item", None)):
-        with contextlib.suppress(RuntimeError, ValueError):  # of several numbers
-            value = value.item()
+    value = plain_number(value)
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} is {value!r}, not a number")
     try:
