@@ -14,8 +14,9 @@ AppBytes bytes_of(const App& app, const AppSettings& settings) {
   for (const AppOption& option : app.options) {
     const auto* const flag = std::get_if<bool>(&option.standard);
     if (flag == nullptr || !settings.get<bool>(option.name)) continue;
-    bytes.per_slot += option.bytes.per_slot;
-    bytes.per_edge += option.bytes.per_edge;
+    for (const auto of : {&AppBytes::per_slot, &AppBytes::per_edge, &AppBytes::per_lent_edge,
+                          &AppBytes::per_thread_slot, &AppBytes::per_edge_on_host})
+      bytes.*of += option.bytes.*of;
   }
   return bytes;
 }

@@ -156,9 +156,7 @@ std::vector<ComponentPart> joined_parts(World& world, std::vector<ComponentPart>
   };
   join(mine);
   if (world.size() == 1) return mine;
-  std::vector<ComponentPart> all;
-  for (const auto& of_rank : gather_vectors(world, mine))
-    all.insert(all.end(), of_rank.begin(), of_rank.end());
+  std::vector<ComponentPart> all = gather_joined(world, mine);
   join(all);
   return all;
 }

@@ -19,23 +19,13 @@ std::vector<std::uint64_t> by_number(World& world, const Partition& partition,
   return all;
 }
 
-std::vector<Move> moves_of_ranks(World& world, const std::vector<Move>& mine) {
-  std::vector<Move> all;
-  for (const auto& of_rank : gather_vectors(world, mine))
-    all.insert(all.end(), of_rank.begin(), of_rank.end());
-  return all;
-}
-
 namespace {
 
 // Gives each group that is not connected the labels of its parts: the least vertex of each.
 void split_groups(const Quotient& graph, std::vector<std::uint32_t>& groups) {
   std::vector<std::uint32_t> parent(groups.size());
   std::iota(parent.begin(), parent.end(), 0u);
-  for (std::uint32_t v = 0; v < groups.size(); ++v)
-    for (EdgeOffset e = graph.offsets[v]; e < graph.offsets[v + 1]; ++e)
-      if (groups[v] == groups[graph.neighbours[e]] && graph.weights[e] > 0)
-        join_trees(parent.data(), v, graph.neighbours[e]);
+  join_groups(graph.rows(), groups.data(), parent.data(), 0, graph.neighbours.size());
   for (std::uint32_t v = 0; v < groups.size(); ++v) shorten_path(parent.data(), v);
   groups = std::move(parent);
 }

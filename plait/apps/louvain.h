@@ -38,8 +38,17 @@ namespace plait {
 // Collective. Puts values of own rows, which each rank gives, where their vertices' numbers are.
 std::vector<std::uint64_t> by_number(World& world, const Partition& partition,
                                      const std::vector<std::uint64_t>& of_rows);
-// Collective. Returns the moves of all ranks.
-std::vector<Move> moves_of_ranks(World& world, const std::vector<Move>& mine);
+// Joins the trees of vertices of the same group that the entries begin .. end - 1 connect.
+PLAIT_HOST_DEVICE inline void join_groups(const WeightedRows& rows, const std::uint32_t* group,
+                                          std::uint32_t* parent, EdgeOffset begin, EdgeOffset end) {
+  for (EdgeOffset e = begin; e < end;) {
+    const std::uint64_t row = lower_bound(rows.end, 0, rows.rows, e + 1);
+    const std::uint32_t v = rows.vertex(row);
+    for (; e < end && e < rows.end[row]; ++e)
+      if (group[v] == group[rows.neighbours[e]] && rows.draws(v, e))
+        join_trees(parent, v, rows.neighbours[e]);
+  }
+}
 
 // Moves the vertices of a graph in order, from the communities in `start`, or each alone, and
 // merges these, level after level until no more merge. Returns the community of each vertex.
@@ -317,15 +326,9 @@ class Louvain {
     });
     constexpr EdgeOffset kPiece = 64;  // entries that one thread looks at
     on_.for_rows((rows.entries + kPiece - 1) / kPiece, [=] PLAIT_HOST_DEVICE(std::uint64_t piece) {
-      EdgeOffset e = piece * kPiece;
-      const EdgeOffset end = e + kPiece < rows.entries ? e + kPiece : rows.entries;
-      while (e < end) {
-        const std::uint64_t row = lower_bound(rows.end, 0, rows.rows, e + 1);
-        const std::uint32_t v = rows.vertex(row);
-        for (; e < end && e < rows.end[row]; ++e)
-          if (group[v] == group[rows.neighbours[e]] && rows.draws(v, e))
-            join_trees(parent, v, rows.neighbours[e]);
-      }
+      const EdgeOffset begin = piece * kPiece;
+      const EdgeOffset end = begin + kPiece < rows.entries ? begin + kPiece : rows.entries;
+      join_groups(rows, group, parent, begin, end);
     });
     if (on_.world().size() > 1) {
       const std::vector<std::uint32_t> all =
@@ -397,7 +400,7 @@ class Louvain {
     how.may_leave = true;
     World& world = on_.world();
     if (at_once && world.size() > 1)
-      how.share = [&world](const std::vector<Move>& mine) { return moves_of_ranks(world, mine); };
+      how.share = [&world](const std::vector<Move>& mine) { return gather_joined(world, mine); };
     return how;
   }
 

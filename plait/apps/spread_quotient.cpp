@@ -1,37 +1,20 @@
 #include "plait/apps/spread_quotient.h"
 
-#include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "plait/apps/weak_components.h"
+#include "plait/partition/partition.h"
 #include "plait/world/gather.h"
 
 namespace plait {
 namespace {
 
-// Returns the first row of each rank, and the number of rows: rows of `ends` entries in all up to
-// each of them are cut into parts with about equally many.
-std::vector<std::uint32_t> cuts_of(const std::vector<EdgeOffset>& ends, int ranks) {
-  const EdgeOffset all = ends.empty() ? 0 : ends.back();
-  std::vector<std::uint32_t> cuts{0};
-  for (int rank = 1; rank < ranks; ++rank) {
-    const EdgeOffset share = all / static_cast<EdgeOffset>(ranks) * static_cast<EdgeOffset>(rank);
-    cuts.push_back(
-        static_cast<std::uint32_t>(std::ranges::upper_bound(ends, share) - ends.begin()));
-  }
-  cuts.push_back(static_cast<std::uint32_t>(ends.size()));
-  return cuts;
-}
-
-// Returns the rows of each rank, of which the part has those of all ranks.
-std::vector<std::uint32_t> cut_rows(World& world, const Quotient& part) {
-  std::vector<EdgeOffset> lengths(part.communities());
-  for (std::size_t c = 0; c < lengths.size(); ++c)
-    lengths[c] = part.offsets[c + 1] - part.offsets[c];
-  world.all_reduce_sum(lengths);
-  std::inclusive_scan(lengths.begin(), lengths.end(), lengths.begin());
-  return cuts_of(lengths, world.size());
+// Collective. Returns where the rows of each rank begin, and the number of rows: of the sum of
+// parts of a quotient, whose rows have no more entries than those of all parts.
+std::vector<std::uint64_t> cut_rows(World& world, const Quotient& part) {
+  std::vector<EdgeOffset> offsets(part.offsets);
+  world.all_reduce_sum(offsets);
+  return even_cuts(offsets, world.size());
 }
 
 // Collective. Sends the values begins[r] .. ends[r] - 1 to rank r, and fills received[r] with its.
@@ -48,18 +31,6 @@ void exchange(World& world, const T* values, auto&& begin_of, auto&& end_of,
   world.all_to_all(send, receive);
 }
 
-// Collective. Returns the values of all ranks, one after the other.
-template <class T>
-Buffer<T> joined(World& world, const Buffer<T>& mine) {
-  const auto parts = world.all_gather(std::as_bytes(mine.span()));
-  std::size_t bytes = 0;
-  for (const auto& part : parts) bytes += part.size();
-  Buffer<T> all(bytes / sizeof(T));
-  auto* to = reinterpret_cast<std::byte*>(all.data());
-  for (const auto& part : parts) to = std::ranges::copy(part, to).out;
-  return all;
-}
-
 }  // namespace
 
 SpreadQuotient spread(World& world, Quotient part) {
@@ -71,8 +42,8 @@ SpreadQuotient spread(World& world, Quotient part) {
   }
   const auto ranks = static_cast<std::size_t>(world.size()),
              rank = static_cast<std::size_t>(world.rank());
-  const std::vector<std::uint32_t> cuts = cut_rows(world, part);
-  mine.first = cuts[rank];
+  const std::vector<std::uint64_t> cuts = cut_rows(world, part);
+  mine.first = static_cast<std::uint32_t>(cuts[rank]);
   std::vector<std::vector<EdgeOffset>> offsets(
       ranks, std::vector<EdgeOffset>(cuts[rank + 1] - cuts[rank] + std::size_t{1}));
   exchange(
@@ -116,8 +87,8 @@ Quotient whole_of(World& world, SpreadQuotient spread) {
     const EdgeOffset before = whole.offsets.back();
     for (std::size_t i = 1; i < offsets.size(); ++i) whole.offsets.push_back(before + offsets[i]);
   }
-  whole.neighbours = joined(world, spread.rows.neighbours);
-  whole.weights = joined(world, spread.rows.weights);
+  whole.neighbours = gather_joined(world, spread.rows.neighbours);
+  whole.weights = gather_joined(world, spread.rows.weights);
   whole.degrees = std::move(spread.rows.degrees);
   return whole;
 }

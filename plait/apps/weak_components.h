@@ -240,14 +240,12 @@ class WeakComponents {
     });
     const std::uint64_t count = on_.get(found, 2 * halo);
     const std::vector<std::uint64_t> listed_pairs = on_.first(found, 2 * count);
-    std::vector<LabelPair> mine, all;
+    std::vector<LabelPair> mine;
     for (std::size_t k = 0; k < 2 * count; k += 2)
       mine.push_back({listed_pairs[k], listed_pairs[k + 1]});
     std::ranges::sort(mine, {}, [](const LabelPair& pair) { return std::pair(pair.a, pair.b); });
     mine.erase(std::unique(mine.begin(), mine.end()), mine.end());
-    for (const auto& of_rank : gather_vectors(on_.world(), mine))
-      all.insert(all.end(), of_rank.begin(), of_rank.end());
-    relabel(JoinedLabels(all));
+    relabel(JoinedLabels(gather_joined(on_.world(), mine)));
   }
 
   void relabel(const JoinedLabels& joined) {

@@ -89,6 +89,11 @@ class Partition {
   Array<std::uint64_t> numbers_;       // of a renumbered graph; else empty
 };
 
+// Cuts rows into contiguous parts with about equally many edges: part p ends at the first row at
+// which its share is reached. `offsets`: of the rows, and their end. Returns where parts begin, and
+// the number of rows.
+std::vector<std::uint64_t> even_cuts(std::span<const EdgeOffset> offsets, int parts);
+
 // Makes contiguous ranges with about equally many edges, by range-constrained binary search on the
 // offsets (MGG, section 4.1, algorithm 1).
 Partition partition_by_edges(const AnyCsr& graph, int parts);

@@ -7,28 +7,31 @@
 
 namespace plait {
 
-// Part p ends at the first vertex at which its share of the edges is reached. The share is taken of
-// the edges that are left, so that one hub that overfills a part does not starve the last.
+// The share is taken of the edges that are left, so that one hub that overfills a part does not
+// starve the last.
+std::vector<std::uint64_t> even_cuts(std::span<const EdgeOffset> offsets, int parts) {
+  const std::uint64_t rows = offsets.size() - 1;
+  std::vector<std::uint64_t> starts{0};
+  for (int part = 0; part < parts; ++part) {
+    const std::uint64_t first = starts.back();
+    const std::uint64_t left = offsets.back() - offsets[first];
+    const auto share = static_cast<std::uint64_t>(parts - part);
+    const EdgeOffset target = offsets[first] + (left + share - 1) / share;
+    const auto bound = std::lower_bound(offsets.begin() + static_cast<std::ptrdiff_t>(first),
+                                        offsets.end(), target);
+    auto last = static_cast<std::uint64_t>(bound - offsets.begin());
+    // Takes the nearer of the two cuts around the target.
+    if (last > first + 1 && target - offsets[last - 1] < offsets[last] - target) --last;
+    starts.push_back(part + 1 == parts ? rows : std::min(last, rows));
+  }
+  return starts;
+}
+
 Partition partition_by_edges(const AnyCsr& any, int parts) {
   return std::visit(
       [&](const auto& graph) {
-        const auto offsets = graph.offsets.span();
-        const std::uint64_t vertices = graph.vertices();
-        if (graph.edges() == 0) return partition_by_vertices(vertices, parts);
-        std::vector<std::uint64_t> starts{0};
-        for (int part = 0; part < parts; ++part) {
-          const std::uint64_t first = starts.back();
-          const std::uint64_t left = graph.edges() - offsets[first];
-          const auto share = static_cast<std::uint64_t>(parts - part);
-          const EdgeOffset target = offsets[first] + (left + share - 1) / share;
-          const auto bound = std::lower_bound(offsets.begin() + static_cast<std::ptrdiff_t>(first),
-                                              offsets.end(), target);
-          auto last = static_cast<std::uint64_t>(bound - offsets.begin());
-          // Takes the nearer of the two cuts around the target.
-          if (last > first + 1 && target - offsets[last - 1] < offsets[last] - target) --last;
-          starts.push_back(part + 1 == parts ? vertices : std::min(last, vertices));
-        }
-        return Partition::contiguous(std::move(starts));
+        if (graph.edges() == 0) return partition_by_vertices(graph.vertices(), parts);
+        return Partition::contiguous(even_cuts(graph.offsets.span(), parts));
       },
       any);
 }

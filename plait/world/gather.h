@@ -43,6 +43,19 @@ std::vector<std::vector<T>> gather_vectors(World& world, const std::vector<T>& m
   return all;
 }
 
+// Collective. Returns the values of all ranks, one after the other, in a vector or a Buffer like
+// that of each rank.
+template <class Values>
+Values gather_joined(World& world, const Values& mine) {
+  const auto parts = world.all_gather(std::as_bytes(std::span(mine.data(), mine.size())));
+  std::size_t bytes = 0;
+  for (const auto& part : parts) bytes += part.size();
+  Values all(bytes / sizeof(*mine.data()));
+  auto* to = reinterpret_cast<std::byte*>(all.data());
+  for (const auto& part : parts) to = std::ranges::copy(part, to).out;
+  return all;
+}
+
 // Collective. Returns on `root` the bytes that every rank gives, by rank, and nothing on the
 // others. Sizes may differ.
 inline std::vector<std::string> gather_at(World& world, int root, const std::string& mine) {
